@@ -1,0 +1,32 @@
+from . import plotting as plotting
+from .additive import AdditiveAttention as AdditiveAttention
+from .attention import Attention as Attention
+from .attention import attention as attention
+from .datasets import load_incomes as load_incomes
+from .datasets import load_nile as load_nile
+from .datasets import load_sunspots as load_sunspots
+from .datasets import load_video_titles as load_video_titles
+from .efficient import KeyValueCache as KeyValueCache
+from .kernels import nadaraya_watson as nadaraya_watson
+from .masks import causal_mask as causal_mask
+from .masks import padding_mask as padding_mask
+from .masks import sliding_window_mask as sliding_window_mask
+from .multihead import merge_heads as merge_heads
+from .multihead import multi_head_attention as multi_head_attention
+from .multihead import split_heads as split_heads
+from .multihead_module import MultiHeadAttention as MultiHeadAttention
+from .plotting import show_heatmaps as show_heatmaps
+from .projections import QKVProjection as QKVProjection
+from .projections import SelfAttention as SelfAttention
+from .retrieval import KeyValueStore as KeyValueStore
+from .retrieval import TrigramEncoder as TrigramEncoder
+from .scores import additive_score as additive_score
+from .scores import bilinear_score as bilinear_score
+from .scores import cosine_score as cosine_score
+from .scores import dot_product_score as dot_product_score
+from .scores import gaussian_score as gaussian_score
+from .scores import scaled_dot_product_score as scaled_dot_product_score
+from .weights import masked_softmax as masked_softmax
+from .weights import softmax as softmax
+
+__version__: str

@@ -1,0 +1,119 @@
+"""Attention when the sequence grows: the key-value cache (chapters 5 and 8)."""
+
+from d2lmini._arrays import Array, check_rank, floating, whole_number
+
+__all__ = ["KeyValueCache"]
+
+
+class KeyValueCache:
+    """Keep the keys and values of earlier tokens, so that decoding does not compute them again.
+
+    Give one to each layer, as ``cache=`` of `MultiHeadAttention`, and then one token (or a few) at
+    a time: the outputs are those of the whole sequence at once.
+
+    Parameters
+    ----------
+    window : int, optional
+        Keep only this many positions, the newest, as `sliding_window_mask` would show to the last
+        query. All are kept unless given.
+
+    Attributes
+    ----------
+    key, value : array or None
+        What is kept, shape (..., length, d_k) and (..., length, d_v); None before the first append.
+    window : int or None
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `window` is not a positive integer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cache = KeyValueCache(window=2)
+    >>> for t in range(3):
+    ...     key, value = cache.append(np.full((1, 4), t), np.full((1, 5), t))
+    >>> len(cache), key[:, 0].tolist()
+    (2, [1.0, 2.0])
+    """
+
+    def __init__(self, window: int | None = None) -> None:
+        self.window = None if window is None else whole_number("window", window, at_least=1)
+        self.key: Array | None = None
+        self.value: Array | None = None
+
+    def __len__(self) -> int:
+        """Count the positions that are kept."""
+        return 0 if self.key is None else int(self.key.shape[-2])
+
+    def __repr__(self) -> str:
+        """Say what is kept."""
+        if self.key is None:
+            return f"KeyValueCache(window={self.window}), empty"
+        return (
+            f"KeyValueCache(window={self.window}), key {tuple(self.key.shape)}, "
+            f"value {tuple(self.value.shape)}"  # type: ignore[union-attr]
+        )
+
+    @property
+    def context(self) -> int:
+        """How many earlier positions the next `append` returns: those that its first token sees."""
+        return len(self) if self.window is None else min(len(self), self.window - 1)
+
+    def append(self, key: Array, value: Array) -> tuple[Array, Array]:
+        """Add the keys and values of the newest n tokens.
+
+        Parameters
+        ----------
+        key : array, shape (..., n, d_k)
+        value : array, shape (..., n, d_v)
+
+        Returns
+        -------
+        tuple of two arrays, shape (..., m, d_k) and (..., m, d_v)
+            All that one of the n tokens may see: the n new positions, and before them what was
+            kept, with a window the newest ``window - 1`` of it. So with a window and n > 1 the
+            first of the new tokens still needs `sliding_window_mask`, which `MultiHeadAttention`
+            adds by itself.
+
+        Raises
+        ------
+        TypeError
+            If an argument is not an array of real numbers, or of another kind or dtype than what
+            is kept.
+        ValueError
+            If keys and values differ in number, or the batch, the heads or the vectors are not
+            those of what is kept. The cache is then as it was.
+        """
+        xp, key, value = floating(key=key, value=value)
+        for name, new in (("key", key), ("value", value)):
+            check_rank(name, new)
+        if key.shape[:-1] != value.shape[:-1]:
+            raise ValueError(
+                f"each key needs one value, got key {tuple(key.shape)} and value "
+                f"{tuple(value.shape)}"
+            )
+        if self.key is not None and self.value is not None:
+            _check_continues("key", key, self.key)
+            _check_continues("value", value, self.value)
+            first = len(self) - self.context
+            key = xp.concat([self.key[..., first:, :], key], axis=-2)
+            value = xp.concat([self.value[..., first:, :], value], axis=-2)
+        kept = key.shape[-2] if self.window is None else min(key.shape[-2], self.window)
+        first = key.shape[-2] - kept
+        self.key, self.value = key[..., first:, :], value[..., first:, :]
+        return key, value
+
+
+def _check_continues(name: str, new: Array, kept: Array) -> None:
+    floating(**{name: new, f"cached {name}": kept})  # one kind, or a TypeError in words
+    if new.dtype != kept.dtype:
+        raise TypeError(f"{name} has dtype {new.dtype}, the cache holds {kept.dtype}")
+    old_shape, new_shape = tuple(kept.shape), tuple(new.shape)
+    if (*old_shape[:-2], old_shape[-1]) != (*new_shape[:-2], new_shape[-1]):
+        raise ValueError(
+            f"{name} of shape {new_shape} does not continue the cache, which holds {old_shape}: "
+            "all axes but the one of the tokens (-2) must agree; use a new KeyValueCache for "
+            "another batch"
+        )

@@ -1,0 +1,99 @@
+"""Weights from distance alone: kernels and Nadaraya-Watson regression (chapter 2)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from d2lmini._arrays import Array, floating, positive_number
+from d2lmini.attention import Attention, attention
+from d2lmini.scores import gaussian_score
+
+__all__ = ["nadaraya_watson"]
+
+# Each takes u = distance / width, and is zero where u > 1.
+COMPACT_KERNELS: dict[str, Callable[[Array], Array]] = {
+    "boxcar": lambda u: 0 * u + 1,
+    "triangular": lambda u: 1 - u,
+    "epanechnikov": lambda u: 1 - u**2,
+}
+
+
+def nadaraya_watson(
+    query: Array, key: Array, value: Array, *, kernel: str = "gaussian", width: float = 1.0
+) -> Attention:
+    r"""Estimate a value at each query as the mean of the values, weighted by distance.
+
+    .. math:: f(q) = \sum_i \frac{K(|q - k_i|)}{\sum_j K(|q - k_j|)}\, v_i
+
+    with the distance u = \|q - k\| and the width w in one of four kernels K:
+
+    ============== =======================================
+    gaussian       exp(-u² / 2w²)
+    boxcar         1 if u ≤ w, else 0
+    triangular     1 - u/w if u ≤ w, else 0
+    epanechnikov   1 - u²/w² if u ≤ w, else 0
+    ============== =======================================
+
+    It is attention: with the Gaussian kernel, softmax over `gaussian_score`.
+
+    Parameters
+    ----------
+    query : array, shape (..., n, d)
+        Where the estimate is wanted.
+    key : array, shape (..., m, d)
+        Where values are known.
+    value : array, shape (..., m, d_v)
+    kernel : str
+        One of the four names above.
+    width : float
+        w > 0, in the units of query and key.
+
+    Returns
+    -------
+    Attention
+        ``output`` (..., n, d_v), the estimate, and ``weights`` (..., n, m). A query with no key
+        within reach of the kernel has weights 0 and output 0; the Gaussian reaches everywhere.
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an array of real numbers, or NumPy and PyTorch are mixed.
+    ValueError
+        If shapes do not fit together, `kernel` has another name, or `width` is not positive.
+
+    References
+    ----------
+    E. A. Nadaraya, "On estimating regression", 1964; G. S. Watson, "Smooth regression analysis",
+    1964; V. A. Epanechnikov, "Non-parametric estimation of a multivariate probability density",
+    1969.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> years, flow = np.array([[0.0], [1.0], [2.0]]), np.array([[10.0], [20.0], [60.0]])
+    >>> nadaraya_watson(np.array([[1.0]]), years, flow, kernel="triangular", width=2.0)
+    Attention(output=array([[27.5]]), weights=array([[0.25, 0.5 , 0.25]]))
+    """
+    if not isinstance(kernel, str):
+        raise TypeError(f"kernel must be a string, got {type(kernel).__name__}")
+    names = ["gaussian", *COMPACT_KERNELS]
+    if kernel not in names:
+        raise ValueError(f"kernel must be one of {', '.join(names)}; got {kernel!r}")
+    width = positive_number("width", width)
+    if kernel == "gaussian":
+        return attention(query, key, value, score=lambda q, k: gaussian_score(q, k, width=width))
+
+    def log_kernel(q: Array, k: Array) -> Array:
+        xp, q, k = floating(query=q, key=k)
+        u = _distance(xp, q, k) / width
+        near = COMPACT_KERNELS[kernel](u)
+        outside = (u > 1) | (near <= 0)  # False for NaN, which stays NaN
+        return xp.where(outside, -xp.inf, xp.log(xp.where(outside, 1.0, near)))
+
+    return attention(query, key, value, score=log_kernel)  # the softmax of log K is K / sum K
+
+
+def _distance(xp: Any, query: Array, key: Array) -> Array:
+    """Euclidean distances (..., n, m), with gradient 0 where query and key coincide."""
+    squared = -2 * gaussian_score(query, key)
+    apart = squared != 0  # True for NaN, which stays NaN
+    return xp.where(apart, xp.sqrt(xp.where(apart, squared, 1.0)), 0.0)

@@ -1,0 +1,151 @@
+"""Who may attend to whom (chapter 3). Every mask is boolean, and True = may attend.
+
+Masks combine with ``&``: ``causal_mask(n, like=x) & padding_mask(lengths, n)`` allows what both do.
+"""
+
+from d2lmini._arrays import Array, namespace, whole_number
+
+__all__ = ["causal_mask", "padding_mask", "sliding_window_mask"]
+
+
+def causal_mask(num_queries: int, num_keys: int | None = None, *, like: Array) -> Array:
+    r"""Let each query see the keys up to its own position, and none that comes later.
+
+    .. math:: \text{mask}_{ij} = \left[\, j \le i + (m - n) \,\right]
+
+    With fewer queries than keys the queries are the *last* n positions: the last query sees every
+    key. (This is the bottom-right alignment that decoding with a cache needs.) With more queries
+    than keys the first n - m queries see nothing.
+
+    Parameters
+    ----------
+    num_queries, num_keys : int
+        n and m; m = n unless given.
+    like : array
+        An array whose kind (NumPy, PyTorch) and device the mask takes.
+
+    Returns
+    -------
+    boolean array, shape (n, m)
+        True = may attend.
+
+    Raises
+    ------
+    TypeError
+        If a number is not an integer, or `like` is not an array.
+    ValueError
+        If a number is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> causal_mask(2, 4, like=np.zeros(0)).astype(int)
+    array([[1, 1, 1, 0],
+           [1, 1, 1, 1]])
+    """
+    return _key_position(num_queries, num_keys, like) <= 0
+
+
+def sliding_window_mask(
+    num_queries: int, num_keys: int | None = None, *, window: int, like: Array
+) -> Array:
+    r"""Let each query see its own position and the ``window - 1`` before it.
+
+    .. math:: \text{mask}_{ij} = \left[\, 0 \le i + (m - n) - j < w \,\right]
+
+    Parameters
+    ----------
+    num_queries, num_keys : int
+        n and m; m = n unless given. Aligned as in `causal_mask`.
+    window : int
+        w ≥ 1, in positions; it counts the query's own.
+    like : array
+        An array whose kind (NumPy, PyTorch) and device the mask takes.
+
+    Returns
+    -------
+    boolean array, shape (n, m)
+        True = may attend.
+
+    Raises
+    ------
+    TypeError
+        If a number is not an integer, or `like` is not an array.
+    ValueError
+        If a number is negative, or `window` is less than 1.
+
+    References
+    ----------
+    I. Beltagy, M. E. Peters and A. Cohan, "Longformer: the long-document transformer", 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sliding_window_mask(4, window=2, like=np.zeros(0)).astype(int)
+    array([[1, 0, 0, 0],
+           [1, 1, 0, 0],
+           [0, 1, 1, 0],
+           [0, 0, 1, 1]])
+    """
+    window = whole_number("window", window, at_least=1)
+    position = _key_position(num_queries, num_keys, like)
+    return (position <= 0) & (position > -window)
+
+
+def padding_mask(lengths: Array, num_keys: int) -> Array:
+    """Hide the padding at the end of each sequence of a batch.
+
+    Parameters
+    ----------
+    lengths : integer array, shape (batch,)
+        How many keys of each sequence are real.
+    num_keys : int
+        m, the padded length.
+
+    Returns
+    -------
+    boolean array, shape (batch, 1, m)
+        True = may attend; the axis of length 1 is that of the queries. For scores with a head axis,
+        (batch, heads, n, m), insert it: ``mask[:, None]``. For padding at the *start* of each
+        sequence flip the last axis of ``padding_mask``.
+
+    Raises
+    ------
+    TypeError
+        If `lengths` is not an array of integers.
+    ValueError
+        If a length is negative or larger than `num_keys`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> padding_mask(np.array([1, 3]), 3).astype(int)
+    array([[[1, 0, 0]],
+    <BLANKLINE>
+           [[1, 1, 1]]])
+    """
+    xp = namespace(lengths=lengths)
+    num_keys = whole_number("num_keys", num_keys, at_least=0)
+    if not xp.isdtype(lengths.dtype, "integral"):
+        raise TypeError(f"lengths must be integers, got {lengths.dtype}")
+    if lengths.ndim != 1:
+        raise ValueError(
+            f"lengths must have shape (batch,), got {tuple(lengths.shape)}: one number a sequence"
+        )
+    for i, length in enumerate(lengths.tolist()):
+        if not 0 <= length <= num_keys:
+            raise ValueError(
+                f"lengths[{i}] = {length} is not between 0 and num_keys = {num_keys}; lengths "
+                "count the real keys of each sequence"
+            )
+    return xp.arange(num_keys, device=lengths.device) < lengths[:, None, None]
+
+
+def _key_position(num_queries: int, num_keys: int | None, like: Array) -> Array:
+    """Position of each key relative to each query, (n, m); the last of both coincide."""
+    xp = namespace(like=like)
+    n = whole_number("num_queries", num_queries, at_least=0)
+    m = n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
+    keys = xp.arange(m, device=like.device)
+    queries = xp.arange(m - n, m, device=like.device)
+    return keys[None, :] - queries[:, None]

@@ -1,0 +1,283 @@
+"""Multi-head attention as a PyTorch module (chapter 5)."""
+
+from __future__ import annotations
+
+from d2lmini._arrays import Array, check_batch, check_flag, whole_number
+from d2lmini._torch import Tensor, check_dropout, functional, in_transform, nn, tensor_like, torch
+from d2lmini.attention import Attention, attention
+from d2lmini.efficient import KeyValueCache
+from d2lmini.masks import causal_mask, sliding_window_mask
+from d2lmini.multihead import (
+    check_heads,
+    divide,
+    head_mask,
+    merge_heads,
+    scores_shape,
+    share_heads,
+    split_heads,
+)
+
+__all__ = ["MultiHeadAttention"]
+
+
+class MultiHeadAttention(nn.Module):
+    r"""Several heads of attention with learned projections, batch first.
+
+    .. math::
+        \text{head}_i = \operatorname{Attention}(Q W_Q^{(i)}, K W_K^{(i)}, V W_V^{(i)}), \qquad
+        \text{output} = [\text{head}_1, \dots, \text{head}_h]\, W_O
+
+    Parameters
+    ----------
+    embed_dim : int
+        Length of the queries and of the output; a multiple of `num_heads`.
+    num_heads : int
+        h.
+    num_kv_heads : int, optional
+        A divisor of `num_heads`, which it is unless given. Fewer key-value heads than query heads
+        (grouped-query attention; 1: multi-query attention) make the cache smaller.
+    kdim, vdim : int, optional
+        Length of the keys and values that come in; embed_dim unless given.
+    bias : bool
+        Add a learned vector after each projection.
+    dropout : float
+        Share of the weights set to 0, and the rest scaled up, while training.
+
+    Attributes
+    ----------
+    w_q, w_k, w_v, w_o : torch.nn.Linear
+        The four projections; the heads' parts lie side by side. PyTorch stores the transpose:
+        ``w_q.weight`` is W_Qᵀ.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is of the wrong kind, not positive, or does not divide.
+
+    References
+    ----------
+    A. Vaswani et al., "Attention is all you need", 2017; N. Shazeer, "Fast transformer decoding:
+    one write-head is all you need", 2019; J. Ainslie et al., "GQA: training generalized multi-query
+    transformer models from multi-head checkpoints", 2023.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer = MultiHeadAttention(embed_dim=8, num_heads=2)
+    >>> output, weights = layer(torch.zeros(3, 5, 8), causal=True, need_weights=True)
+    >>> tuple(output.shape), tuple(weights.shape)
+    ((3, 5, 8), (3, 2, 5, 5))
+    >>> layer(torch.zeros(3, 5, 8)).weights is None
+    True
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        bias: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        embed_dim = whole_number("embed_dim", embed_dim, at_least=1)
+        self.num_heads, self.num_kv_heads = check_heads(num_heads, num_kv_heads)
+        head_dim = divide("embed_dim", embed_dim, "num_heads", self.num_heads)
+        kdim = embed_dim if kdim is None else whole_number("kdim", kdim, at_least=1)
+        vdim = embed_dim if vdim is None else whole_number("vdim", vdim, at_least=1)
+        self.w_q = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.w_k = nn.Linear(kdim, self.num_kv_heads * head_dim, bias=bias)
+        self.w_v = nn.Linear(vdim, self.num_kv_heads * head_dim, bias=bias)
+        self.w_o = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.dropout = check_dropout(dropout)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        mask: Array | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> Attention:
+        """Attend.
+
+        Parameters
+        ----------
+        query : tensor, shape (batch, n, embed_dim)
+            Any number of leading axes, also none.
+        key : tensor, shape (batch, m, kdim), optional
+            The query unless given: self-attention.
+        value : tensor, shape (batch, m, vdim), optional
+            The key unless given.
+        mask : boolean tensor, optional
+            True = may attend. With at most as many axes as `query` it serves all heads: (n, m), or
+            (batch, 1, m) from `padding_mask`. With one axis more it is per head:
+            (batch, heads, n, m). With a cache, m counts the keys of the cache too.
+        causal : bool
+            Hide later keys too (see `causal_mask`: the last query sees every key).
+        need_weights : bool
+            Return the weights. Without them PyTorch's fused kernel is used: the same output, in
+            less time and memory (but without second derivatives).
+        cache : KeyValueCache, optional
+            Holds the projected keys and values of earlier calls; those of `key` and `value` are
+            added. If it has a window, each query sees the keys within the window.
+
+        Returns
+        -------
+        Attention
+            ``output`` (batch, n, embed_dim); ``weights`` None, or (batch, heads, n, m): per head,
+            before dropout, each row summing to 1 (or 0 for a query with no key).
+
+        Raises
+        ------
+        TypeError
+            If an input is not a tensor in the dtype of the weights, `mask` is not boolean, or
+            `cache` is not a KeyValueCache.
+        ValueError
+            If shapes do not fit together, or the cache belongs to another batch.
+        """
+        key = query if key is None else key
+        value = key if value is None else value
+        q, k, v = self._project(query, key, value)
+        context = _check_options(cache, causal)
+        shape = scores_shape(q, k)  # (batch, heads, n, m)
+        mask = head_mask(mask, query, (*shape[:-1], context + shape[-1]))
+        if cache is not None:
+            k, v = cache.append(k, v)
+            mask = _within_window(cache, q, k, mask)
+        k, v = (share_heads(x, self.num_heads) for x in (k, v))
+        if need_weights or 0 in (*q.shape, *k.shape) or in_transform(q):
+            heads, weights = attention(q, k, v, mask=mask, causal=causal)
+            if self.training and self.dropout > 0:
+                heads = functional.dropout(weights, self.dropout) @ v
+        else:
+            heads, weights = self._fused(q, k, v, mask, causal), None
+        return Attention(self.w_o(merge_heads(heads)), weights if need_weights else None)
+
+    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
+        """Return queries (batch, heads, n, d), keys and values (batch, num_kv_heads, m, d)."""
+        query = tensor_like("query", query, self.w_q.weight, self.w_q.in_features)
+        key = tensor_like("key", key, self.w_k.weight, self.w_k.in_features)
+        value = tensor_like("value", value, self.w_v.weight, self.w_v.in_features)
+        if key.shape[-2] != value.shape[-2]:
+            raise ValueError(
+                f"each key needs one value, got {key.shape[-2]} keys and {value.shape[-2]} values "
+                f"(key {tuple(key.shape)}, value {tuple(value.shape)})"
+            )
+        check_batch(query=query, key=key, value=value)
+        return (
+            split_heads(self.w_q(query), self.num_heads),
+            split_heads(self.w_k(key), self.num_kv_heads),
+            split_heads(self.w_v(value), self.num_kv_heads),
+        )
+
+    def _fused(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+        """Return what `attention` does, without weights, through PyTorch's kernel.
+
+        Its own ``is_causal`` aligns the first query with the first key, so the mask is explicit.
+        """
+        if causal:
+            earlier = causal_mask(q.shape[-2], k.shape[-2], like=q)
+            mask = earlier if mask is None else mask & earlier
+        dropout = self.dropout if self.training else 0.0
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+
+    @classmethod
+    def from_torch(cls, module: nn.MultiheadAttention) -> MultiHeadAttention:
+        """Copy the weights of PyTorch's own layer; the outputs are then the same.
+
+        Two conventions differ. Here the layout is always (batch, n, embed_dim), whatever the
+        `batch_first` of `module`. And here True in a mask means *may attend*: where `module` takes
+        ``key_padding_mask`` and ``attn_mask``, True means the opposite there, so pass ``~mask``.
+
+        Parameters
+        ----------
+        module : torch.nn.MultiheadAttention
+
+        Returns
+        -------
+        MultiHeadAttention
+            With the sizes, biases, dropout, dtype, device and mode (training or not) of `module`.
+
+        Raises
+        ------
+        TypeError
+            If `module` is something else.
+        ValueError
+            If it was made with ``add_bias_kv`` or ``add_zero_attn``, which add keys that no input
+            has.
+
+        Examples
+        --------
+        >>> import torch
+        >>> theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> ours = MultiHeadAttention.from_torch(theirs)
+        >>> x = torch.linspace(-1, 1, 48).reshape(2, 3, 8)
+        >>> torch.testing.assert_close(ours(x).output, theirs(x, x, x)[0])
+        """
+        if not isinstance(module, nn.MultiheadAttention):
+            raise TypeError(
+                f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}"
+            )
+        for name, given in (
+            ("add_bias_kv", module.bias_k is not None),
+            ("add_zero_attn", module.add_zero_attn),
+        ):
+            if given:
+                raise ValueError(
+                    f"module was made with {name}=True, which adds a key that no input has; "
+                    "that has no counterpart here: make it without"
+                )
+        ours = cls(
+            module.embed_dim,
+            module.num_heads,
+            kdim=module.kdim,
+            vdim=module.vdim,
+            bias=module.in_proj_bias is not None,
+            dropout=module.dropout,
+        )
+        ours.to(module.out_proj.weight)  # dtype and device
+        with torch.no_grad():
+            for linear, weight, bias in _torch_parameters(ours, module):
+                linear.weight.copy_(weight)
+                if linear.bias is not None and bias is not None:
+                    linear.bias.copy_(bias)
+        return ours.train(module.training)
+
+
+def _torch_parameters(
+    ours: MultiHeadAttention, module: nn.MultiheadAttention
+) -> list[tuple[nn.Linear, Tensor, Tensor | None]]:
+    """Pair each of our four projections with the weight and bias in PyTorch's layer."""
+    if module.in_proj_weight is not None:
+        weights = module.in_proj_weight.chunk(3)
+    else:  # kdim or vdim differs from embed_dim
+        weights = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
+    no_bias = (None, None, None)
+    biases = no_bias if module.in_proj_bias is None else module.in_proj_bias.chunk(3)
+    inner = zip((ours.w_q, ours.w_k, ours.w_v), weights, biases, strict=True)
+    return [*inner, (ours.w_o, module.out_proj.weight, module.out_proj.bias)]
+
+
+def _check_options(cache: KeyValueCache | None, causal: bool) -> int:
+    """Check before anything is changed; return how many earlier positions the cache adds."""
+    check_flag("causal", causal)
+    if cache is None:
+        return 0
+    if not isinstance(cache, KeyValueCache):
+        raise TypeError(f"cache must be a KeyValueCache, got {type(cache).__name__}")
+    return cache.context
+
+
+def _within_window(cache: KeyValueCache, q: Tensor, k: Tensor, mask: Array | None) -> Array | None:
+    """Add the window of the cache to the mask."""
+    if cache.window is None:
+        return mask
+    within = sliding_window_mask(q.shape[-2], k.shape[-2], window=cache.window, like=q)
+    return within if mask is None else mask & within

@@ -1,0 +1,267 @@
+"""Looking things up: a key-value store with exact and soft lookup (chapter 1)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from d2lmini._arrays import Array, is_torch, namespace, positive_number
+from d2lmini.attention import Attention, Score, attention
+from d2lmini.scores import dot_product_score
+
+__all__ = ["KeyValueStore", "TrigramEncoder"]
+
+
+class KeyValueStore:
+    """Pairs of keys and values that can be looked up exactly or softly.
+
+    ``store[key]`` is a database lookup: the value of the equal key, or an error. ``attend`` is a
+    soft lookup: every value, weighted by how well its key matches.
+
+    Parameters
+    ----------
+    keys : sequence of str
+        m different keys.
+    values : array or sequence, shape (m,) or (m, d_v)
+        One number, or one vector of numbers, for each key.
+
+    Raises
+    ------
+    TypeError
+        If a key is not a string, or the values are not numbers.
+    ValueError
+        If keys and values differ in number, or a key comes twice.
+
+    Examples
+    --------
+    >>> store = KeyValueStore(["Alice", "Bruno"], [32.0, 58.0])
+    >>> store["Bruno"]
+    58.0
+    >>> "Alicia" in store, len(store), list(store)
+    (False, 2, ['Alice', 'Bruno'])
+    >>> store["Alicia"]
+    Traceback (most recent call last):
+        ...
+    KeyError: "no key 'Alicia' among 2 keys; the nearest: 'Alice'"
+    >>> encode = TrigramEncoder(["Alice", "Bruno"])
+    >>> output, weights = store.attend("Alicia", encode=encode, temperature=0.5)
+    >>> weights.round(2), round(float(output), 1)
+    (array([0.82, 0.18]), 36.6)
+    """
+
+    def __init__(self, keys: Sequence[str], values: Array | Sequence[object]) -> None:
+        if isinstance(keys, str):
+            raise TypeError("keys must be a sequence of strings, got one string; write [key]")
+        self._keys = list(keys)
+        for key in self._keys:
+            if not isinstance(key, str):
+                raise TypeError(f"keys must be strings, got {type(key).__name__}: {key!r}")
+        self._values = _numbers(values)
+        if self._values.ndim not in (1, 2):
+            raise ValueError(
+                f"values must be numbers (m,) or vectors (m, d_v), got shape "
+                f"{tuple(self._values.shape)}"
+            )
+        if len(self._keys) != self._values.shape[0]:
+            raise ValueError(
+                f"each key needs one value, got {len(self._keys)} keys and "
+                f"{self._values.shape[0]} values"
+            )
+        self._row = {key: row for row, key in enumerate(self._keys)}
+        if len(self._row) < len(self._keys):
+            twice = next(k for row, k in enumerate(self._keys) if self._row[k] != row)
+            raise ValueError(
+                f"keys must differ, got {twice!r} more than once; keep one value for each key"
+            )
+
+    def __getitem__(self, key: str) -> Array:
+        """Return the value of the equal key; a KeyError names the nearest keys."""
+        if not isinstance(key, str):
+            raise TypeError(f"keys are strings, got {type(key).__name__}: {key!r}")
+        if key not in self:
+            raise KeyError(self._missing(key))
+        value = self._values[self._row[key]]
+        return value.item() if value.ndim == 0 else _copy(value)
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether a key is equal to `key`."""
+        return isinstance(key, str) and key in self._row
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the keys, in the order given."""
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self._keys)
+
+    def __repr__(self) -> str:
+        """Say how many keys there are and what the values look like."""
+        return f"KeyValueStore({len(self)} keys, values of shape {tuple(self._values.shape)})"
+
+    def attend(
+        self,
+        query: str | Sequence[str],
+        *,
+        encode: Callable[[list[str]], Array],
+        score: Score = dot_product_score,
+        temperature: float = 1.0,
+    ) -> Attention:
+        r"""Answer with a mixture of all values, the best-matching keys weighing most.
+
+        .. math:: \text{output} = \sum_i \alpha_i v_i, \qquad
+                  \alpha = \operatorname{softmax}\big(a(q, k) / T\big)
+
+        Parameters
+        ----------
+        query : str, or a sequence of n str
+        encode : callable
+            Turns a list of k strings into an array of vectors, shape (k, d): see `TrigramEncoder`.
+        score : callable
+            ``score(query, key)`` compares encoded queries (n, d) with encoded keys (m, d).
+        temperature : float
+            T > 0, the unit in which scores are measured. Small: nearly the best match alone.
+            Large: nearly the plain mean.
+
+        Returns
+        -------
+        Attention
+            For one string: ``output`` is one value and ``weights`` has shape (m,). For n strings
+            there is a leading axis n. An empty store answers 0.
+
+        Raises
+        ------
+        TypeError
+            If a query is not a string, or `encode` returns something that is not an array of the
+            kind (NumPy, PyTorch) of the values.
+        ValueError
+            If `encode` returns another shape than (k, d), or `temperature` is not positive.
+        """
+        temperature = positive_number("temperature", temperature)
+        single = isinstance(query, str)
+        texts = [query] if isinstance(query, str) else list(query)
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"query must be a string or strings, got {type(text).__name__}")
+        queries, keys = (_encoded(encode, x) for x in (texts, self._keys))
+        vector_values = self._values.ndim == 2
+        output, weights = attention(
+            queries,
+            keys,
+            self._values if vector_values else self._values[:, None],
+            score=lambda q, k: score(q, k) / temperature,
+        )
+        output = output if vector_values else output[:, 0]
+        return Attention(output[0], weights[0]) if single else Attention(output, weights)
+
+    def _missing(self, key: str) -> str:
+        if not self._keys:
+            return f"no key {key!r}: the store is empty"
+        folded = {k.casefold(): k for k in reversed(self._keys)}
+        near = difflib.get_close_matches(key.casefold(), folded, n=3, cutoff=0.5)
+        near = near or difflib.get_close_matches(key.casefold(), folded, n=1, cutoff=0.0)
+        names = ", ".join(repr(folded[k]) for k in near)
+        return f"no key {key!r} among {len(self)} keys; the nearest: {names}"
+
+
+class TrigramEncoder:
+    """Turn texts into unit vectors of letter 3-gram counts.
+
+    Texts are lower-cased and padded with one space at each end; each dimension counts one 3-gram
+    of `texts`. Two texts have a dot product near 1 if they share most of their 3-grams, 0 if none.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The vocabulary: 3-grams that occur in none of them are ignored later.
+
+    Attributes
+    ----------
+    vocabulary : tuple of str
+        The v different 3-grams, sorted.
+
+    Raises
+    ------
+    TypeError
+        If `texts` is not a sequence of strings.
+
+    References
+    ----------
+    C. E. Shannon, "A mathematical theory of communication", 1948 (letter n-grams).
+
+    Examples
+    --------
+    >>> encode = TrigramEncoder(["tide", "time"])
+    >>> encode.vocabulary
+    (' ti', 'de ', 'ide', 'ime', 'me ', 'tid', 'tim')
+    >>> encode(["tide", "Tim", "xyz"]).round(2)
+    array([[0.5 , 0.5 , 0.5 , 0.  , 0.  , 0.5 , 0.  ],
+           [0.71, 0.  , 0.  , 0.  , 0.  , 0.  , 0.71],
+           [0.  , 0.  , 0.  , 0.  , 0.  , 0.  , 0.  ]])
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        found = {gram for text in _strings(texts) for gram in _trigrams(text)}
+        self.vocabulary = tuple(sorted(found))
+        self._column = {gram: i for i, gram in enumerate(self.vocabulary)}
+
+    def __call__(self, texts: Sequence[str]) -> Array:
+        """Encode k texts as a float64 array (k, v) of rows of norm 1 (0 if no 3-gram is known)."""
+        strings = _strings(texts)
+        counts = np.zeros((len(strings), len(self.vocabulary)))
+        for row, text in enumerate(strings):
+            for gram in _trigrams(text):
+                if gram in self._column:
+                    counts[row, self._column[gram]] += 1
+        norms = np.linalg.norm(counts, axis=1, keepdims=True)
+        return counts / np.where(norms > 0, norms, 1.0)
+
+
+def _trigrams(text: str) -> list[str]:
+    padded = f" {text.lower()} "
+    return [padded[i : i + 3] for i in range(len(padded) - 2)]
+
+
+def _strings(texts: Sequence[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise TypeError("texts must be a list of strings, got one string; write [text]")
+    strings = list(texts)
+    for text in strings:
+        if not isinstance(text, str):
+            raise TypeError(f"texts must be strings, got {type(text).__name__}: {text!r}")
+    return strings
+
+
+def _numbers(values: Array | Sequence[object]) -> Array:
+    """Copy the values, as an array of numbers."""
+    if not isinstance(values, list | tuple):
+        namespace(values=values)
+    if is_torch(values) and not values.is_complex():
+        return values.clone()
+    try:
+        numbers = np.array(values)
+    except ValueError:  # rows of different lengths
+        numbers = np.array(None)
+    if numbers.dtype.kind not in "buif":
+        raise TypeError(
+            "values must be one real number for each key, or vectors of one length; got "
+            f"{values!r:.60}"
+        )
+    return numbers
+
+
+def _copy(value: Array) -> Array:
+    return value.clone() if is_torch(value) else value.copy()
+
+
+def _encoded(encode: Callable[[list[str]], Array], texts: list[str]) -> Array:
+    vectors = encode(texts)
+    namespace(**{"encode(texts)": vectors})
+    if vectors.ndim != 2 or vectors.shape[0] != len(texts):
+        raise ValueError(
+            f"encode must return one vector for each of {len(texts)} strings, shape "
+            f"({len(texts)}, d), got {tuple(vectors.shape)}"
+        )
+    return vectors

@@ -1,0 +1,306 @@
+"""How a query is compared with a key: the score functions (chapter 3).
+
+Each takes n queries and m keys, any number of leading batch axes, and returns scores of shape
+``(..., n, m)``: row i holds what query i thinks of every key. NaN in an input gives NaN.
+"""
+
+import math
+from typing import Any
+
+from d2lmini._arrays import Array, check_batch, check_rank, finite_number, floating, positive_number
+
+__all__ = [
+    "additive_score",
+    "bilinear_score",
+    "cosine_score",
+    "dot_product_score",
+    "gaussian_score",
+    "scaled_dot_product_score",
+]
+
+
+def dot_product_score(query: Array, key: Array) -> Array:
+    r"""Compare by the dot product: large when the vectors are long and point the same way.
+
+    .. math:: a(q, k) = q^\top k
+
+    Parameters
+    ----------
+    query : array, shape (..., n, d)
+    key : array, shape (..., m, d)
+
+    Returns
+    -------
+    array, shape (..., n, m)
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an array of real numbers, or NumPy and PyTorch are mixed.
+    ValueError
+        If the vectors differ in length, or the batch axes do not broadcast.
+
+    References
+    ----------
+    M.-T. Luong, H. Pham and C. D. Manning, "Effective approaches to attention-based neural machine
+    translation", 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dot_product_score(np.array([[1.0, 2.0]]), np.array([[3.0, 0.0], [1.0, 1.0]]))
+    array([[3., 3.]])
+    """
+    _, query, key = floating(query=query, key=key)
+    _check_same_space(query, key)
+    return query @ key.mT
+
+
+def scaled_dot_product_score(query: Array, key: Array, *, scale: float | None = None) -> Array:
+    r"""Compare by the dot product, divided by the square root of the vectors' length.
+
+    .. math:: a(q, k) = \frac{q^\top k}{\sqrt{d}}
+
+    If the components of q and k are independent with mean 0 and variance 1, the dot product has
+    variance d; divided by the square root of d it has variance 1 for every d.
+
+    Parameters
+    ----------
+    query : array, shape (..., n, d)
+    key : array, shape (..., m, d)
+    scale : float, optional
+        What the dot product is multiplied by; 1/√d unless given. The query is scaled *before* the
+        product, so that float16 does not overflow where the score itself would fit.
+
+    Returns
+    -------
+    array, shape (..., n, m)
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an array of real numbers, or NumPy and PyTorch are mixed.
+    ValueError
+        If the vectors differ in length, or the batch axes do not broadcast.
+
+    References
+    ----------
+    A. Vaswani et al., "Attention is all you need", 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> q = np.array([[2.0, 0.0, 0.0, 0.0]])
+    >>> scaled_dot_product_score(q, q)
+    array([[2.]])
+    """
+    _, query, key = floating(query=query, key=key)
+    _check_same_space(query, key)
+    if scale is None:
+        scale = 1 / math.sqrt(max(query.shape[-1], 1))
+    else:
+        scale = finite_number("scale", scale)
+    return (query * scale) @ key.mT
+
+
+def cosine_score(query: Array, key: Array) -> Array:
+    r"""Compare by the cosine of the angle between the vectors: between -1 and 1.
+
+    .. math:: a(q, k) = \frac{q^\top k}{|q|\,|k|}
+
+    The score with a zero vector, which has no direction, is 0.
+
+    Parameters
+    ----------
+    query : array, shape (..., n, d)
+    key : array, shape (..., m, d)
+
+    Returns
+    -------
+    array, shape (..., n, m)
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an array of real numbers, or NumPy and PyTorch are mixed.
+    ValueError
+        If the vectors differ in length, or the batch axes do not broadcast.
+
+    References
+    ----------
+    A. Graves, G. Wayne and I. Danihelka, "Neural Turing machines", 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cosine_score(np.array([[3.0, 0.0]]), np.array([[5.0, 0.0], [0.0, 2.0], [-1.0, 0.0]]))
+    array([[ 1.,  0., -1.]])
+    """
+    xp, query, key = floating(query=query, key=key)
+    _check_same_space(query, key)
+    return _unit(xp, query) @ _unit(xp, key).mT
+
+
+def gaussian_score(query: Array, key: Array, *, width: float = 1.0) -> Array:
+    r"""Compare by distance: 0 where query and key are equal, below 0 elsewhere.
+
+    .. math:: a(q, k) = -\frac{|q - k|^2}{2 w^2}
+
+    Its softmax is the Gaussian kernel of `nadaraya_watson`. For keys of equal norm it orders the
+    keys, and weighs them, as the dot product divided by w² does: the terms that differ depend on
+    the query alone, and the softmax does not notice them.
+
+    Parameters
+    ----------
+    query : array, shape (..., n, d)
+    key : array, shape (..., m, d)
+    width : float
+        w > 0, in the units of query and key.
+
+    Returns
+    -------
+    array, shape (..., n, m)
+        Computed from the differences themselves, which takes n·m·d numbers of memory and loses no
+        digits where |q|² + |k|² - 2 qᵀk would.
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an array of real numbers, or NumPy and PyTorch are mixed.
+    ValueError
+        If the vectors differ in length, the batch axes do not broadcast, or `width` is not
+        positive.
+
+    References
+    ----------
+    E. A. Nadaraya, "On estimating regression", 1964; G. S. Watson, "Smooth regression analysis",
+    1964.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gaussian_score(np.array([[0.0]]), np.array([[0.0], [1.0], [2.0]]))
+    array([[-0. , -0.5, -2. ]])
+    """
+    xp, query, key = floating(query=query, key=key)
+    _check_same_space(query, key)
+    difference = (query[..., :, None, :] - key[..., None, :, :]) / positive_number("width", width)
+    return -xp.sum(difference**2, axis=-1) / 2
+
+
+def bilinear_score(query: Array, key: Array, weight: Array) -> Array:
+    r"""Compare through a learned matrix; query and key may differ in length.
+
+    .. math:: a(q, k) = q^\top M k
+
+    Parameters
+    ----------
+    query : array, shape (..., n, d_q)
+    key : array, shape (..., m, d_k)
+    weight : array, shape (d_q, d_k)
+        M. With M = W_Q W_Kᵀ it is the dot product of projected queries and keys.
+
+    Returns
+    -------
+    array, shape (..., n, m)
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an array of real numbers, or NumPy and PyTorch are mixed.
+    ValueError
+        If `weight` does not fit, or the batch axes do not broadcast.
+
+    References
+    ----------
+    M.-T. Luong, H. Pham and C. D. Manning, "Effective approaches to attention-based neural machine
+    translation", 2015 (the score they call "general").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> q, k = np.array([[1.0, 2.0]]), np.array([[1.0, 0.0, 0.0]])
+    >>> bilinear_score(q, k, np.array([[5.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+    array([[7.]])
+    """
+    _, query, key, weight = floating(query=query, key=key, weight=weight)
+    _check_spaces(query, key)
+    _check_shape("weight", weight, (query.shape[-1], key.shape[-1]), "(d_q, d_k)")
+    return query @ weight @ key.mT
+
+
+def additive_score(query: Array, key: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
+    r"""Compare through a small neural network with one hidden layer of width h.
+
+    .. math:: a(q, k) = w_v^\top \tanh(W_q^\top q + W_k^\top k)
+
+    Parameters
+    ----------
+    query : array, shape (..., n, d_q)
+    key : array, shape (..., m, d_k)
+    w_q : array, shape (d_q, h)
+    w_k : array, shape (d_k, h)
+    w_v : array, shape (h,)
+
+    Returns
+    -------
+    array, shape (..., n, m)
+        Takes n·m·h numbers of memory on the way.
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an array of real numbers, or NumPy and PyTorch are mixed.
+    ValueError
+        If a weight does not fit, or the batch axes do not broadcast.
+
+    References
+    ----------
+    D. Bahdanau, K. Cho and Y. Bengio, "Neural machine translation by jointly learning to align and
+    translate", 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = np.ones((1, 1))
+    >>> additive_score(one, np.array([[-1.0], [0.0]]), one, one, np.ones(1)).round(3)
+    array([[0.   , 0.762]])
+    """
+    xp, query, key, w_q, w_k, w_v = floating(query=query, key=key, w_q=w_q, w_k=w_k, w_v=w_v)
+    _check_spaces(query, key)
+    if w_v.ndim != 1:
+        raise ValueError(f"w_v must have shape (h,), got {tuple(w_v.shape)}")
+    _check_shape("w_q", w_q, (query.shape[-1], w_v.shape[0]), "(d_q, h)")
+    _check_shape("w_k", w_k, (key.shape[-1], w_v.shape[0]), "(d_k, h)")
+    hidden = (query @ w_q)[..., :, None, :] + (key @ w_k)[..., None, :, :]  # (..., n, m, h)
+    return xp.tanh(hidden) @ w_v
+
+
+def _unit(xp: Any, x: Array) -> Array:
+    """Vectors of length 1 (a zero vector stays 0), without overflow on the way."""
+    if x.shape[-1] == 0:
+        return x
+    largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
+    x = x / xp.where(largest > 0, largest, 1.0)
+    squared = xp.sum(x * x, axis=-1, keepdims=True)
+    return x / xp.sqrt(xp.where(squared > 0, squared, 1.0))
+
+
+def _check_spaces(query: Array, key: Array) -> None:
+    check_rank("query", query)
+    check_rank("key", key, "(..., m, d)")
+    check_batch(query=query, key=key)
+
+
+def _check_same_space(query: Array, key: Array) -> None:
+    _check_spaces(query, key)
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            f"query and key must be vectors of one length, got {query.shape[-1]} and "
+            f"{key.shape[-1]}; project them to one space, or use bilinear_score or additive_score"
+        )
+
+
+def _check_shape(name: str, x: Array, expected: tuple[int, ...], symbols: str) -> None:
+    if tuple(x.shape) != expected:
+        raise ValueError(f"{name} must have shape {symbols} = {expected}, got {tuple(x.shape)}")
