@@ -15,7 +15,7 @@ from d2lmini._arrays import finite_number, namespace
 __all__ = ["Tensor", "check_dropout", "functional", "in_transform", "nn", "tensor_like", "torch"]
 
 
-def tensor_like(name: str, x: Tensor, weight: Tensor, width: int) -> Tensor:
+def tensor_like(name: str, x: Tensor, weight: Tensor, width: int | None = None) -> Tensor:
     """Return ``x`` of shape (..., n, width) in the dtype of a module's weights.
 
     Raises
@@ -31,8 +31,8 @@ def tensor_like(name: str, x: Tensor, weight: Tensor, width: int) -> Tensor:
             f"{name} must be a PyTorch tensor, got a NumPy array; convert it with "
             f"torch.as_tensor({name})"
         )
-    if x.ndim < 2 or x.shape[-1] != width:
-        raise ValueError(f"{name} must have shape (..., n, {width}), got {tuple(x.shape)}")
+    if x.ndim < 2 or width not in (None, x.shape[-1]):
+        raise ValueError(f"{name} must have shape (..., n, {width or 'd'}), got {tuple(x.shape)}")
     if x.is_complex():
         raise TypeError(f"{name} must hold real numbers, got {x.dtype}")
     if not x.is_floating_point():
@@ -53,8 +53,10 @@ def check_dropout(dropout: float) -> float:
     return number
 
 
-def in_transform(x: Tensor) -> bool:
-    """Tell whether ``torch.func`` is at work (vmap, jvp, …): the fused kernel cannot serve it."""
+def in_transform(*tensors: Tensor) -> bool:
+    """Tell whether vmap or forward-mode derivatives are at work: no fused kernel serves them."""
     if torch.compiler.is_compiling():
         return False
-    return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))
+    if torch.autograd.forward_ad._current_level >= 0:
+        return True
+    return any(torch._C._functorch.is_functorch_wrapped_tensor(x) for x in tensors)

@@ -81,10 +81,11 @@ class AdditiveAttention(nn.Module):
         """
         query = tensor_like("query", query, self.w_q.weight, self.w_q.in_features)
         key = tensor_like("key", key, self.w_k.weight, self.w_k.in_features)
+        value = tensor_like("value", value, self.w_v.weight)
         w_q, w_k, w_v = self.w_q.weight.mT, self.w_k.weight.mT, self.w_v.weight[0]
         output, weights = attention(
             query, key, value, mask=mask, score=lambda q, k: additive_score(q, k, w_q, w_k, w_v)
         )
         if self.training and self.dropout > 0:
-            output = functional.dropout(weights, self.dropout) @ value.to(weights.dtype)
+            output = functional.dropout(weights, self.dropout) @ value
         return Attention(output, weights)

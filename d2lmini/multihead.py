@@ -171,11 +171,16 @@ def multi_head_attention(
     arrays = (query, key, value, w_q, w_k, w_v, w_o)
     _, query, key, value, w_q, w_k, w_v, w_o = floating(**dict(zip(names, arrays, strict=True)))
     num_heads, num_kv_heads = check_heads(num_heads, num_kv_heads)
-    for name, x, weight in (("query", query, w_q), ("key", key, w_k), ("value", value, w_v)):
-        check_rank(name, x)
-        _check_weight(f"w_{name[0]}", weight, x.shape[-1], f"the length of each {name}")
-    check_batch(query=query, key=key, value=value)
-    _check_weight("w_o", w_o, w_v.shape[-1] // num_kv_heads * num_heads, "heads times d_v")
+    check_rows(query=query, key=key, value=value)
+    d_k = _head_width("w_q", w_q, "query", query, "num_heads", num_heads)
+    d_k_of_keys = _head_width("w_k", w_k, "key", key, "num_kv_heads", num_kv_heads)
+    d_v = _head_width("w_v", w_v, "value", value, "num_kv_heads", num_kv_heads)
+    if d_k != d_k_of_keys:
+        raise ValueError(
+            f"w_q makes {num_heads} queries of length {d_k}, w_k makes {num_kv_heads} keys of "
+            f"length {d_k_of_keys}; both lengths must be d_k"
+        )
+    _check_weight("w_o", w_o, num_heads * d_v, "num_heads times d_v")
     q = split_heads(query @ w_q, num_heads)  # (..., h, n, d_k)
     k = share_heads(split_heads(key @ w_k, num_kv_heads), num_heads)  # (..., h, m, d_k)
     v = share_heads(split_heads(value @ w_v, num_kv_heads), num_heads)  # (..., h, m, d_v)
@@ -193,13 +198,16 @@ def share_heads(x: Array, num_heads: int) -> Array:
 def head_mask(mask: Array | None, query: Array, scores_shape: tuple[int, ...]) -> Array | None:
     """Insert the head axis into a mask that serves all heads, and check that it fits.
 
-    `query` is the input, without a head axis; a mask with at most as many axes is for all heads.
-    `scores_shape` is (..., heads, n, m).
+    `scores_shape` is (..., heads, n, m); a mask with fewer axes is for all heads.
     """
     if mask is None:
         return None
     check_boolean(namespace(query=query, mask=mask), mask)
-    with_heads = mask[..., None, :, :] if 2 <= mask.ndim <= query.ndim else mask
+    with_heads = mask
+    while with_heads.ndim < 2:
+        with_heads = with_heads[None, ...]
+    if with_heads.ndim < len(scores_shape):
+        with_heads = with_heads[..., None, :, :]
     if not broadcasts_to(with_heads, scores_shape):
         *batch, heads, n, m = scores_shape
         raise ValueError(
@@ -237,6 +245,26 @@ def divide(name: str, number: int, by_name: str, by: int) -> int:
             f"divide it: {', '.join(map(str, near))}"
         )
     return number // by
+
+
+def check_rows(*, query: Array, key: Array, value: Array) -> None:
+    """Raise ValueError unless these are tables of vectors, one value for each key."""
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        check_rank(name, x)
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(
+            f"each key needs one value, got {key.shape[-2]} keys and {value.shape[-2]} values "
+            f"(key {tuple(key.shape)}, value {tuple(value.shape)})"
+        )
+    check_batch(query=query, key=key, value=value)
+
+
+def _head_width(
+    weight_name: str, weight: Array, name: str, x: Array, heads_name: str, heads: int
+) -> int:
+    """Check one projection, and return the length of the vectors that it gives each head."""
+    _check_weight(weight_name, weight, x.shape[-1], f"the length of each {name}")
+    return divide(f"the columns of {weight_name}", weight.shape[-1], heads_name, heads)
 
 
 def _check_weight(name: str, weight: Array, rows: int, what: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from d2lmini._arrays import Array, check_batch, check_flag, whole_number
+from d2lmini._arrays import Array, check_flag, whole_number
 from d2lmini._torch import Tensor, check_dropout, functional, in_transform, nn, tensor_like, torch
 from d2lmini.attention import Attention, attention
 from d2lmini.efficient import KeyValueCache
 from d2lmini.masks import causal_mask, sliding_window_mask
 from d2lmini.multihead import (
     check_heads,
+    check_rows,
     divide,
     head_mask,
     merge_heads,
@@ -145,14 +146,16 @@ class MultiHeadAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         q, k, v = self._project(query, key, value)
-        context = _check_options(cache, causal)
+        check_flag("causal", causal)
+        check_flag("need_weights", need_weights)
+        context = 0 if cache is None else _context(cache)
         shape = scores_shape(q, k)  # (batch, heads, n, m)
         mask = head_mask(mask, query, (*shape[:-1], context + shape[-1]))
         if cache is not None:
             k, v = cache.append(k, v)
             mask = _within_window(cache, q, k, mask)
         k, v = (share_heads(x, self.num_heads) for x in (k, v))
-        if need_weights or 0 in (*q.shape, *k.shape) or in_transform(q):
+        if need_weights or 0 in (*q.shape, *k.shape) or in_transform(q, k, v):
             heads, weights = attention(q, k, v, mask=mask, causal=causal)
             if self.training and self.dropout > 0:
                 heads = functional.dropout(weights, self.dropout) @ v
@@ -165,12 +168,7 @@ class MultiHeadAttention(nn.Module):
         query = tensor_like("query", query, self.w_q.weight, self.w_q.in_features)
         key = tensor_like("key", key, self.w_k.weight, self.w_k.in_features)
         value = tensor_like("value", value, self.w_v.weight, self.w_v.in_features)
-        if key.shape[-2] != value.shape[-2]:
-            raise ValueError(
-                f"each key needs one value, got {key.shape[-2]} keys and {value.shape[-2]} values "
-                f"(key {tuple(key.shape)}, value {tuple(value.shape)})"
-            )
-        check_batch(query=query, key=key, value=value)
+        check_rows(query=query, key=key, value=value)
         return (
             split_heads(self.w_q(query), self.num_heads),
             split_heads(self.w_k(key), self.num_kv_heads),
@@ -234,21 +232,24 @@ class MultiHeadAttention(nn.Module):
                     f"module was made with {name}=True, which adds a key that no input has; "
                     "that has no counterpart here: make it without"
                 )
-        ours = cls(
-            module.embed_dim,
-            module.num_heads,
-            kdim=module.kdim,
-            vdim=module.vdim,
-            bias=module.in_proj_bias is not None,
-            dropout=module.dropout,
-        )
-        ours.to(module.out_proj.weight)  # dtype and device
-        with torch.no_grad():
-            for linear, weight, bias in _torch_parameters(ours, module):
-                linear.weight.copy_(weight)
-                if linear.bias is not None and bias is not None:
-                    linear.bias.copy_(bias)
+        with torch.device("meta"):  # draws no random numbers for weights that are replaced
+            ours = cls(
+                module.embed_dim,
+                module.num_heads,
+                kdim=module.kdim,
+                vdim=module.vdim,
+                bias=module.in_proj_bias is not None,
+                dropout=module.dropout,
+            )
+        for linear, weight, bias in _torch_parameters(ours, module):
+            linear.weight = _copy(weight)
+            if bias is not None:
+                linear.bias = _copy(bias)
         return ours.train(module.training)
+
+
+def _copy(parameter: Tensor) -> nn.Parameter:
+    return nn.Parameter(parameter.detach().clone(), requires_grad=parameter.requires_grad)
 
 
 def _torch_parameters(
@@ -265,11 +266,8 @@ def _torch_parameters(
     return [*inner, (ours.w_o, module.out_proj.weight, module.out_proj.bias)]
 
 
-def _check_options(cache: KeyValueCache | None, causal: bool) -> int:
-    """Check before anything is changed; return how many earlier positions the cache adds."""
-    check_flag("causal", causal)
-    if cache is None:
-        return 0
+def _context(cache: KeyValueCache) -> int:
+    """Check the cache before it is changed; return how many earlier positions it adds."""
     if not isinstance(cache, KeyValueCache):
         raise TypeError(f"cache must be a KeyValueCache, got {type(cache).__name__}")
     return cache.context
