@@ -29,7 +29,7 @@ class AdditiveAttention(nn.Module):
 
     References
     ----------
-    D. Bahdanau, K. Cho and Y. Bengio, "Neural machine translation by jointly learning to align and
+    Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
     translate", 2015.
 
     Examples

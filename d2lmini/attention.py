@@ -90,7 +90,7 @@ def attention(
 
     References
     ----------
-    A. Vaswani et al., "Attention is all you need", 2017.
+    Vaswani et al., "Attention is all you need", 2017.
 
     Examples
     --------

@@ -62,8 +62,8 @@ def nadaraya_watson(
 
     References
     ----------
-    E. A. Nadaraya, "On estimating regression", 1964; G. S. Watson, "Smooth regression analysis",
-    1964; V. A. Epanechnikov, "Non-parametric estimation of a multivariate probability density",
+    Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis",
+    1964; Epanechnikov, "Non-parametric estimation of a multivariate probability density",
     1969.
 
     Examples

@@ -76,7 +76,7 @@ def sliding_window_mask(
 
     References
     ----------
-    I. Beltagy, M. E. Peters and A. Cohan, "Longformer: the long-document transformer", 2020.
+    Beltagy, Peters and Cohan, "Longformer: the long-document transformer", 2020.
 
     Examples
     --------

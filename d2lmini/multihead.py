@@ -33,7 +33,7 @@ def split_heads(x: Array, num_heads: int) -> Array:
     ----------
     x : array, shape (..., n, h·d)
     num_heads : int
-        h.
+        h, the number of heads.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def multi_head_attention(
     w_v : array, shape (d_v_in, g·d_v)
     w_o : array, shape (h·d_v, d_out)
     num_heads : int
-        h.
+        h, the number of heads.
     num_kv_heads : int, optional
         g, a divisor of h; h unless given. Query head i uses key-value head i // (h / g). g = 1 is
         multi-query attention, 1 < g < h grouped-query attention.
@@ -156,8 +156,8 @@ def multi_head_attention(
 
     References
     ----------
-    A. Vaswani et al., "Attention is all you need", 2017; N. Shazeer, "Fast transformer decoding:
-    one write-head is all you need", 2019; J. Ainslie et al., "GQA", 2023.
+    Vaswani et al., "Attention is all you need", 2017; Shazeer, "Fast transformer decoding:
+    one write-head is all you need", 2019; Ainslie et al., "GQA", 2023.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class MultiHeadAttention(nn.Module):
     embed_dim : int
         Length of the queries and of the output; a multiple of `num_heads`.
     num_heads : int
-        h.
+        h, the number of heads.
     num_kv_heads : int, optional
         A divisor of `num_heads`, which it is unless given. Fewer key-value heads than query heads
         (grouped-query attention; 1: multi-query attention) make the cache smaller.
@@ -57,8 +57,8 @@ class MultiHeadAttention(nn.Module):
 
     References
     ----------
-    A. Vaswani et al., "Attention is all you need", 2017; N. Shazeer, "Fast transformer decoding:
-    one write-head is all you need", 2019; J. Ainslie et al., "GQA: training generalized multi-query
+    Vaswani et al., "Attention is all you need", 2017; Shazeer, "Fast transformer decoding:
+    one write-head is all you need", 2019; Ainslie et al., "GQA: training generalized multi-query
     transformer models from multi-head checkpoints", 2023.
 
     Examples

@@ -45,7 +45,7 @@ class QKVProjection(nn.Module):
 
     References
     ----------
-    A. Vaswani et al., "Attention is all you need", 2017.
+    Vaswani et al., "Attention is all you need", 2017.
 
     Examples
     --------

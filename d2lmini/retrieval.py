@@ -189,7 +189,7 @@ class TrigramEncoder:
 
     References
     ----------
-    C. E. Shannon, "A mathematical theory of communication", 1948 (letter n-grams).
+    Shannon, "A mathematical theory of communication", 1948 (letter n-grams).
 
     Examples
     --------

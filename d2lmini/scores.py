@@ -42,7 +42,7 @@ def dot_product_score(query: Array, key: Array) -> Array:
 
     References
     ----------
-    M.-T. Luong, H. Pham and C. D. Manning, "Effective approaches to attention-based neural machine
+    Luong, Pham and Manning, "Effective approaches to attention-based neural machine
     translation", 2015.
 
     Examples
@@ -85,7 +85,7 @@ def scaled_dot_product_score(query: Array, key: Array, *, scale: float | None = 
 
     References
     ----------
-    A. Vaswani et al., "Attention is all you need", 2017.
+    Vaswani et al., "Attention is all you need", 2017.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def cosine_score(query: Array, key: Array) -> Array:
 
     References
     ----------
-    A. Graves, G. Wayne and I. Danihelka, "Neural Turing machines", 2014.
+    Graves, Wayne and Danihelka, "Neural Turing machines", 2014.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def gaussian_score(query: Array, key: Array, *, width: float = 1.0) -> Array:
     -------
     array, shape (..., n, m)
         Computed from the differences themselves, which takes n·m·d numbers of memory and loses no
-        digits where |q|² + |k|² - 2 qᵀk would.
+        digits where expanding the square into |q|², |k|² and qᵀk would.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def gaussian_score(query: Array, key: Array, *, width: float = 1.0) -> Array:
 
     References
     ----------
-    E. A. Nadaraya, "On estimating regression", 1964; G. S. Watson, "Smooth regression analysis",
+    Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis",
     1964.
 
     Examples
@@ -213,7 +213,7 @@ def bilinear_score(query: Array, key: Array, weight: Array) -> Array:
 
     References
     ----------
-    M.-T. Luong, H. Pham and C. D. Manning, "Effective approaches to attention-based neural machine
+    Luong, Pham and Manning, "Effective approaches to attention-based neural machine
     translation", 2015 (the score they call "general").
 
     Examples
@@ -256,7 +256,7 @@ def additive_score(query: Array, key: Array, w_q: Array, w_k: Array, w_v: Array)
 
     References
     ----------
-    D. Bahdanau, K. Cho and Y. Bengio, "Neural machine translation by jointly learning to align and
+    Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
     translate", 2015.
 
     Examples

@@ -43,7 +43,7 @@ def softmax(scores: Array, *, axis: int = -1) -> Array:
 
     References
     ----------
-    J. S. Bridle, "Probabilistic interpretation of feedforward classification network outputs, with
+    Bridle, "Probabilistic interpretation of feedforward classification network outputs, with
     relationships to statistical pattern recognition", 1990.
 
     Examples
