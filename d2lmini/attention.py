@@ -84,8 +84,8 @@ def attention(
 
     Notes
     -----
-    Integers and booleans become the default float. A masked key or value must still be finite,
-    however huge: a NaN there reaches the output (from a value: 0 · NaN = NaN) or the gradients
+    Integers and booleans become the default float. A masked key or value must still be finite:
+    a NaN there reaches the output (from a value: 0 · NaN = NaN) or the gradients
     (from a key), as it does in PyTorch.
 
     References

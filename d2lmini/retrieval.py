@@ -140,6 +140,9 @@ class KeyValueStore:
             If `encode` returns another shape than (k, d), or `temperature` is not positive.
         """
         temperature = positive_number("temperature", temperature)
+        for name, function in (("encode", encode), ("score", score)):
+            if not callable(function):
+                raise TypeError(f"{name} must be a function, got {type(function).__name__}")
         single = isinstance(query, str)
         texts = [query] if isinstance(query, str) else list(query)
         for text in texts:
@@ -236,13 +239,13 @@ def _strings(texts: Sequence[str]) -> list[str]:
 
 def _numbers(values: Array | Sequence[object]) -> Array:
     """Copy the values, as an array of numbers."""
-    if not isinstance(values, list | tuple):
-        namespace(values=values)
+    if hasattr(values, "dtype"):
+        namespace(values=values)  # no np.ma, whose mask would be lost
     if is_torch(values) and not values.is_complex():
         return values.clone()
     try:
-        numbers = np.array(values)
-    except ValueError:  # rows of different lengths
+        numbers = np.array(values if hasattr(values, "dtype") else list(values))
+    except (RuntimeError, TypeError, ValueError):  # rows of different lengths, or no numbers
         numbers = np.array(None)
     if numbers.dtype.kind not in "buif":
         raise TypeError(

@@ -161,7 +161,7 @@ def gaussian_score(query: Array, key: Array, *, width: float = 1.0) -> Array:
     -------
     array, shape (..., n, m)
         Computed from the differences themselves, which takes n·m·d numbers of memory and loses no
-        digits where expanding the square into |q|², |k|² and qᵀk would.
+        digits, as expanding the square would.
 
     Raises
     ------

@@ -1,0 +1,156 @@
+"""The look of the book's figures: four colours with a meaning, and quiet axes."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["COLORS", "use_theme"]
+
+COLORS: Mapping[str, str] = MappingProxyType(
+    {
+        "query": "#3569e7",  # blue
+        "key": "#cb380d",  # vermilion
+        "value": "#047b62",  # green
+        "output": "#90209b",  # purple
+        "ink": "#1f2329",  # text
+        "grid": "#dfe3e8",  # lines behind the data
+    }
+)
+"""One colour each for query, key, value and output, the same in every figure, table and page.
+
+The four have a contrast of at least 4.5:1 on white, so they serve for text as well, and stay
+distinct for readers without red or green cones.
+"""
+
+CSS_DPI = 96  # an inch on a page is 96 pixels of CSS
+PNG_DPI = 2 * CSS_DPI  # sharp on a dense screen
+MAX_WIDTH = 6.4  # inches: the text column of the book, so that no browser shrinks a figure
+
+_TEXT: dict[Any, Any] = {
+    # The font that comes with matplotlib: the same on every machine.
+    "font.family": ["DejaVu Sans"],
+    "text.color": COLORS["ink"],
+    "figure.dpi": CSS_DPI,
+    "savefig.dpi": PNG_DPI,
+    "hatch.linewidth": 0.6,
+    "svg.hashsalt": "d2lmini",
+}
+_GREYS = ["#4a5868", "#8a939f", "#14181d"]  # told apart by lightness
+_AXES: dict[Any, Any] = {
+    "figure.figsize": (4.75, 3.0),
+    "figure.constrained_layout.use": True,
+    "font.size": 10,
+    "axes.titlesize": 10.5,
+    "axes.labelsize": 10,
+    "axes.labelcolor": COLORS["ink"],
+    "axes.edgecolor": "#8b939d",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": COLORS["grid"],
+    "grid.linewidth": 0.7,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "xtick.color": "#8b939d",
+    "ytick.color": "#8b939d",
+    "xtick.labelcolor": COLORS["ink"],
+    "ytick.labelcolor": COLORS["ink"],
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+}
+
+
+@contextmanager
+def needs_matplotlib() -> Iterator[None]:
+    """Say how to get matplotlib where what is inside does not find it.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        message = "figures need matplotlib: pip install 'd2lmini[plot]'"
+        raise ImportError(message, name=error.name) from error
+
+
+@contextmanager
+def book_style() -> Iterator[None]:
+    """Draw with matplotlib's own defaults and the book's font, whatever the user has set."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_TEXT)
+        yield
+
+
+def use_theme() -> None:
+    """Make every later matplotlib figure look like the book.
+
+    A chapter calls it once. Settings made before it are reset. In a notebook, figures are also
+    stored at twice their size on the page, uncropped, with nothing in the file that changes from
+    one run to the next. Lines, bars and points are grey until they are given one of `COLORS`:
+    a colour always has a meaning.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> with matplotlib.rc_context():  # only so that this example leaves no trace
+    ...     use_theme()
+    ...     matplotlib.rcParams["axes.spines.top"]
+    False
+    """
+    with needs_matplotlib():
+        import matplotlib
+    from cycler import cycler
+
+    matplotlib.rcdefaults()
+    matplotlib.rcParams.update(_TEXT | _AXES)
+    matplotlib.rcParams["axes.prop_cycle"] = cycler(color=_GREYS)
+    _store_sharp_figures()
+
+
+def _store_sharp_figures() -> None:
+    """In a notebook, let pyplot's figures be stored at twice their size, and be reproducible."""
+    shell = running_shell()
+    if shell is None:
+        return
+    from matplotlib_inline.config import InlineBackend
+
+    inline: Any = InlineBackend.instance(parent=shell)
+    inline.print_figure_kwargs = {"bbox_inches": None, "metadata": {"Software": None}}
+    inline.figure_formats = {"retina"}
+    inline._update_figure_formatters()
+
+
+def running_shell() -> Any:
+    """Return the IPython shell that runs this code, or None; IPython is never imported for it."""
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython() if get_ipython else None
+
+
+def luminance(color: tuple[float, ...]) -> float:
+    """Return the relative luminance of an sRGB colour (WCAG 2), from 0 (black) to 1 (white)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(color: tuple[float, ...], ground: tuple[float, ...]) -> float:
+    """Return the contrast of two sRGB colours (WCAG 2), from 1 to 21."""
+    low, high = sorted((luminance(color), luminance(ground)))
+    return (high + 0.05) / (low + 0.05)

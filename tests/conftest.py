@@ -1,0 +1,39 @@
+"""What the tests share."""
+
+import importlib
+import importlib.util
+import os
+
+import pytest
+
+# In CI the libraries that tests run on must be there; elsewhere NumPy alone will do.
+REQUIRE_TORCH = bool(os.environ.get("CI") or os.environ.get("REQUIRE_TORCH"))
+NAMESPACES = ["numpy"]
+if REQUIRE_TORCH or importlib.util.find_spec("torch"):
+    NAMESPACES.append("torch")
+
+
+@pytest.fixture(params=NAMESPACES)
+def xp(request):
+    """Return the array namespace to test on: NumPy always, torch wherever it is installed."""
+    return importlib.import_module(f"array_api_compat.{request.param}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """In CI a skipped test is a failed one: nothing may pass because it did not run."""
+    report = yield
+    if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """The same for a file that skips itself as a whole."""
+    report = yield
+    if os.environ.get("CI") and report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI: {report.longrepr}"
+    return report

@@ -1,0 +1,166 @@
+"""What is turned away at the door, alike in every function: kinds of arrays, and of numbers."""
+
+import numpy as np
+import pytest
+from comparing import dtype_name, needs_torch
+
+import d2lmini
+
+TABLE = (2, 2)  # a shape that every argument of every function below may have
+
+# Each function with the arrays that it takes; a call puts one bad array in the place of each.
+FUNCTIONS = {
+    "softmax": ["scores"],
+    "masked_softmax": ["scores"],
+    "dot_product_score": ["query", "key"],
+    "scaled_dot_product_score": ["query", "key"],
+    "cosine_score": ["query", "key"],
+    "gaussian_score": ["query", "key"],
+    "bilinear_score": ["query", "key", "weight"],
+    "additive_score": ["query", "key", "w_q", "w_k", "w_v"],
+    "attention": ["query", "key", "value"],
+    "nadaraya_watson": ["query", "key", "value"],
+}
+each_argument = pytest.mark.parametrize(
+    "function, name", [(f, name) for f, names in FUNCTIONS.items() for name in names]
+)
+
+
+def call(xp, function, **replaced):
+    """Call a function of d2lmini with ones everywhere but where something is put in their place."""
+    arrays = {name: xp.ones(2 if name == "w_v" else TABLE) for name in FUNCTIONS[function]}
+    return getattr(d2lmini, function)(**{**arrays, **replaced})
+
+
+@each_argument
+def test_the_ones_are_good(xp, function, name):
+    call(xp, function)
+
+
+@each_argument
+@pytest.mark.parametrize("bad", [[[1.0, 2.0]], ((1.0, 2.0),), None, "12", 1.0, {1: 2}, range(2)])
+def test_what_is_no_array(xp, function, name, bad):
+    words = (
+        rf"{name} must be a NumPy array or a PyTorch tensor, got {type(bad).__name__}; .*asarray"
+    )
+    with pytest.raises(TypeError, match=words):
+        call(xp, function, **{name: bad})
+
+
+@each_argument
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers(xp, function, name, dtype):
+    bad = xp.ones(TABLE, dtype=getattr(xp, dtype))
+    with pytest.raises(TypeError, match=rf"{name} must hold real numbers, got .*{dtype}"):
+        call(xp, function, **{name: bad})
+
+
+@each_argument
+@pytest.mark.parametrize(
+    "bad, dtype",
+    [
+        (np.array([["a", "b"]]), "<U1"),
+        (np.array([[None, 1.0]]), "object"),
+        (np.array([["2020-01-01"]], dtype="M8[D]"), "datetime64"),
+    ],
+    ids=["strings", "objects", "dates"],
+)
+def test_what_numpy_calls_an_array_but_holds_no_numbers(function, name, bad, dtype):
+    with pytest.raises(TypeError, match=rf"{name} must hold real numbers, got .*{dtype}"):
+        call(np, function, **{name: bad})
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@each_argument
+def test_arrays_whose_operators_mean_something_else(function, name):
+    with pytest.raises(TypeError, match=f"{name} must be .* got matrix"):
+        call(np, function, **{name: np.asmatrix(np.ones(TABLE))})
+    masked = np.ma.array(np.ones(TABLE), mask=[[True, False]] * 2)
+    with pytest.raises(
+        TypeError, match=rf"{name} must be .* got MaskedArray; pass x\.data.* mask="
+    ):
+        call(np, function, **{name: masked})
+
+
+@needs_torch
+@pytest.mark.parametrize("function", [f for f, names in FUNCTIONS.items() if len(names) > 1])
+def test_numpy_and_pytorch_together_are_named(function):
+    import torch
+
+    names = FUNCTIONS[function]
+    tensor = torch.ones(2 if names[-1] == "w_v" else TABLE)
+    with pytest.raises(TypeError) as error:
+        call(np, function, **{names[-1]: tensor})
+    for name in names[:-1]:
+        assert f"{name} (NumPy)" in str(error.value)
+    assert f"{names[-1]} (PyTorch)" in str(error.value)
+    assert "torch.from_numpy" in str(error.value)
+
+
+# Kinds that are accepted
+
+
+def first(result):
+    return result.output if isinstance(result, d2lmini.Attention) else result
+
+
+@each_argument
+@pytest.mark.parametrize("narrow, wide", [("float16", "float32"), ("float32", "float64")])
+def test_one_wider_argument_widens_the_result(xp, function, name, narrow, wide):
+    names = FUNCTIONS[function]
+    ones = {n: xp.ones(2 if n == "w_v" else TABLE, dtype=getattr(xp, narrow)) for n in names}
+    assert dtype_name(first(call(xp, function, **ones))) == narrow
+    ones[name] = xp.astype(ones[name], getattr(xp, wide))
+    assert dtype_name(first(call(xp, function, **ones))) == wide
+
+
+@needs_torch
+def test_float16_and_bfloat16_meet_in_float32():
+    import torch
+
+    half, brain = torch.ones(2, 2, dtype=torch.float16), torch.ones(2, 2, dtype=torch.bfloat16)
+    assert d2lmini.attention(half, brain, half).output.dtype == torch.float32
+
+
+@each_argument
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64"])
+def test_integers_and_booleans_count_as_the_default_float(xp, function, name, dtype):
+    names = FUNCTIONS[function]
+    ones = {n: xp.ones(2 if n == "w_v" else TABLE, dtype=xp.float16) for n in names}
+    ones[name] = xp.astype(ones[name], getattr(xp, dtype))
+    assert first(call(xp, function, **ones)).dtype == xp.asarray(0.0).dtype
+
+
+@needs_torch
+def test_the_default_float_is_the_one_that_is_set():
+    import torch
+
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert d2lmini.softmax(torch.tensor([1, 2])).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", "<f4"])
+def test_either_byte_order(dtype):
+    numbers = np.array([[1.0, 2.0]], dtype=dtype)
+    expected = d2lmini.softmax(np.array([[1.0, 2.0]]))
+    np.testing.assert_allclose(d2lmini.softmax(numbers), expected, rtol=1e-6)
+
+
+def test_arrays_mapped_from_a_file(tmp_path):
+    path = tmp_path / "keys.npy"
+    np.save(path, np.eye(3))
+    keys = np.load(path, mmap_mode="r")
+    weights = d2lmini.attention(keys, keys, keys).weights
+    np.testing.assert_allclose(weights, d2lmini.attention(*[np.eye(3)] * 3).weights)
+
+
+@needs_torch
+def test_parameters_are_tensors():
+    import torch
+
+    parameter = torch.nn.Parameter(torch.ones(2, 2))
+    d2lmini.attention(parameter, parameter, parameter).output.sum().backward()
+    assert parameter.grad is not None

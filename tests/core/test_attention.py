@@ -1,0 +1,507 @@
+"""attention: score, mask, softmax, weighted sum."""
+
+import numpy as np
+import oracles
+import pytest
+from comparing import (
+    assert_close,
+    dtype_name,
+    each_dtype,
+    many,
+    needs_torch,
+    no_nan_in_backward,
+    random,
+    uses_torch_func,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from d2lmini import (
+    additive_score,
+    attention,
+    bilinear_score,
+    causal_mask,
+    cosine_score,
+    dot_product_score,
+    gaussian_score,
+    padding_mask,
+    sliding_window_mask,
+)
+
+NAN, INF = float("nan"), float("inf")
+
+
+def inputs(xp, *, batch=(2,), n=3, m=5, d=4, d_v=2, dtype="float64"):
+    """Queries, keys and values, with no two sizes equal."""
+    return (
+        random(xp, 0, *batch, n, d, dtype=dtype),
+        random(xp, 1, *batch, m, d, dtype=dtype),
+        random(xp, 2, *batch, m, d_v, dtype=dtype),
+    )
+
+
+def assert_is(result, expected, scale=5):
+    """Compare output and weights with the oracle's."""
+    assert_close(result.output, expected[0], scale=scale)
+    assert_close(result.weights, expected[1])
+
+
+@st.composite
+def problems(draw):
+    """Queries, keys, values and a mask, of any sizes and batch axes that broadcast."""
+    n, m, d, d_v = (draw(st.integers(0, 4)) for _ in range(4))
+    batch = draw(st.lists(st.integers(0, 3), max_size=2))
+
+    def numbers(rows, columns, kind=np.float64, **elements):
+        own = [draw(st.sampled_from([1, side])) for side in batch][
+            draw(st.integers(0, len(batch))) :
+        ]
+        return draw(hnp.arrays(kind, (*own, rows, columns), **elements))
+
+    size = {"elements": st.floats(-100, 100, width=32)}
+    query, key, value = numbers(n, d, **size), numbers(m, d, **size), numbers(m, d_v, **size)
+    scores = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    mask = draw(hnp.arrays(np.bool_, (*scores, draw(st.sampled_from([1, n])), m)))
+    return query, key, value, mask, draw(st.booleans())
+
+
+# Values
+
+
+@each_dtype
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+def test_attention_is_its_definition(xp, dtype, batch):
+    query, key, value = inputs(xp, batch=batch, dtype=dtype)
+    result = attention(query, key, value)
+    assert dtype_name(result.output) == dtype_name(result.weights) == dtype
+    assert_is(result, oracles.attention(query, key, value))
+
+
+@each_dtype
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_with_a_mask_is_its_definition(xp, dtype, causal):
+    query, key, value = inputs(xp, dtype=dtype)
+    mask = random(xp, 3, 2, 3, 5) > 0
+    result = attention(query, key, value, mask=mask, causal=causal)
+    assert dtype_name(result.output) == dtype
+    assert_is(result, oracles.attention(query, key, value, mask, causal))
+
+
+@many
+@given(problem=problems())
+def test_attention_of_any_sizes(xp, problem):
+    """With axes of size 0, batch axes that broadcast, masks, and both masks at once."""
+    query, key, value, mask, causal = problem
+    arrays = (xp.asarray(x) for x in (query, key, value))
+    result = attention(*arrays, mask=xp.asarray(mask), causal=causal)
+    expected = oracles.attention(query, key, value, mask, causal)
+    # A rounding of the largest score is a relative change of the weights.
+    size = 1 + 1e4 * query.shape[-1]
+    assert_close(result.weights, expected[1], scale=size)
+    assert_close(result.output, expected[0], scale=100 * size)
+    sums = oracles.floats(result.weights).sum(axis=-1)
+    assert (np.isclose(sums, 1) | (sums == 0)).all()
+
+
+def test_attention_by_hand(xp):
+    """Scores 1 and 0, so that the first key gets e/(e + 1) = 0.731."""
+    query, key = xp.asarray([[1.0]]), xp.asarray([[1.0], [0.0]])
+    output, weights = attention(query, key, xp.asarray([[10.0, 0.0], [0.0, 100.0]]))
+    np.testing.assert_allclose(np.array(weights.tolist()), [[0.731059, 0.268941]], atol=1e-6)
+    np.testing.assert_allclose(np.array(output.tolist()), [[7.31059, 26.8941]], atol=1e-4)
+
+
+def test_the_result_has_names_and_unpacks(xp):
+    result = attention(*inputs(xp))
+    output, weights = result
+    assert output is result.output
+    assert weights is result.weights
+    assert tuple(output.shape) == (2, 3, 2)
+    assert tuple(weights.shape) == (2, 3, 5)
+
+
+def test_a_longer_batch_gives_what_each_item_gives_alone(xp):
+    query, key, value = inputs(xp, batch=(6,))
+    together = attention(query, key, value, causal=True)
+    for i in range(6):
+        alone = attention(query[i, :, :], key[i, :, :], value[i, :, :], causal=True)
+        assert_is(alone, [oracles.floats(x[i, ...]) for x in together])
+
+
+# Scores
+
+
+def test_any_score_may_be_used(xp):
+    query, key, value = inputs(xp)
+    matrix = random(xp, 4, 4, 4)
+    w_q, w_k, w_v = random(xp, 5, 4, 3), random(xp, 6, 4, 3), random(xp, 7, 3)
+    cases = [
+        (dot_product_score, oracles.dot_product),
+        (cosine_score, oracles.cosine),
+        (gaussian_score, oracles.gaussian),
+        (lambda q, k: bilinear_score(q, k, matrix), lambda q, k: oracles.bilinear(q, k, matrix)),
+        (
+            lambda q, k: additive_score(q, k, w_q, w_k, w_v),
+            lambda q, k: oracles.additive(q, k, w_q, w_k, w_v),
+        ),
+    ]
+    for score, loop in cases:
+        expected = oracles.attention(query, key, value, score=loop)
+        assert_is(attention(query, key, value, score=score), expected)
+
+
+def test_query_and_key_may_differ_in_length(xp):
+    query, key, value = random(xp, 0, 3, 2), random(xp, 1, 5, 4), random(xp, 2, 5, 3)
+    matrix = random(xp, 3, 2, 4)
+    result = attention(query, key, value, score=lambda q, k: bilinear_score(q, k, matrix))
+    loop = oracles.attention(query, key, value, score=lambda q, k: oracles.bilinear(q, k, matrix))
+    assert_is(result, loop)
+
+
+def test_a_score_may_hide_keys_with_minus_infinity(xp):
+    """Also all of them, and together with a mask."""
+
+    def score(q, k):
+        return xp.where(dot_product_score(q, k) > 0, 0.0, -INF)
+
+    query, value = xp.asarray([[1.0], [-1.0], [0.0]]), xp.asarray([[10.0], [20.0], [30.0]])
+    key = xp.asarray([[1.0], [2.0], [-1.0]])
+    assert attention(query, key, value, score=score).output.tolist() == [[15], [30], [0]]
+    mask = xp.asarray([False, True, False])
+    assert attention(query, key, value, score=score, mask=mask).output.tolist() == [[20], [0], [0]]
+
+
+def test_a_score_of_another_float_width(xp):
+    """The wider one wins, as everywhere."""
+    query, key, value = inputs(xp, dtype="float32")
+    wide = random(xp, 4, 4, 4, dtype="float64")
+    result = attention(query, key, value, score=lambda q, k: bilinear_score(q, k, wide))
+    assert dtype_name(result.output) == "float64"
+    result = attention(query, key, xp.astype(value, xp.float64))
+    assert dtype_name(result.output) == "float64"
+
+
+@pytest.mark.parametrize("axes", ["(n, m) swapped", "one row"])
+def test_a_score_of_the_wrong_shape(xp, axes):
+    def score(q, k):
+        scores = dot_product_score(q, k)
+        return scores.mT if axes == "(n, m) swapped" else scores[:, :1, :]
+
+    with pytest.raises(
+        ValueError, match=r"score must return .* \(\.\.\., 3, 5\), got \(2, \d, \d\)"
+    ):
+        attention(*inputs(xp), score=score)
+
+
+def test_a_score_that_returns_no_array(xp):
+    with pytest.raises(TypeError, match="score"):
+        attention(*inputs(xp), score=lambda q, k: (q @ k.mT).tolist())
+
+
+def test_a_score_that_is_no_function(xp):
+    with pytest.raises(TypeError, match="score"):
+        attention(*inputs(xp), score="dot product")
+
+
+# Masks
+
+
+def test_a_query_without_keys_gets_zero(xp):
+    query, key, value = inputs(xp, batch=())
+    mask = xp.asarray([[True] * 5, [False] * 5, [True] * 5])
+    output, weights = attention(query, key, value, mask=mask)
+    assert weights[1, :].tolist() == [0] * 5
+    assert output[1, :].tolist() == [0, 0]
+    assert xp.all(output[0, :] != 0)
+
+
+@pytest.mark.parametrize("n, m", [(3, 3), (2, 5), (5, 2), (1, 4)])
+def test_causal_is_the_causal_mask(xp, n, m):
+    query, key, value = inputs(xp, n=n, m=m)
+    result = attention(query, key, value, causal=True)
+    assert_is(result, oracles.attention(query, key, value, is_causal=True))
+    assert_is(attention(query, key, value, mask=causal_mask(n, m, like=query)), result)
+
+
+def test_a_later_token_changes_no_earlier_output(xp):
+    """Not by a bit, however huge it is."""
+    query, key, value = inputs(xp, n=4, m=4)
+    before = attention(query, key, value, causal=True)
+    for x in (key, value):
+        x[:, 3, :] = 1e30
+    after = attention(query, key, value, causal=True)
+    assert after.output[:, :3, :].tolist() == before.output[:, :3, :].tolist()
+    assert after.output[:, 3, :].tolist() != before.output[:, 3, :].tolist()
+
+
+def test_hidden_keys_may_be_huge(xp):
+    query, key, value = inputs(xp, batch=(), dtype="float32")
+    mask = xp.asarray([True, True, False, True, False])
+    alone = attention(query, key[xp.asarray([0, 1, 3])], value[xp.asarray([0, 1, 3])])
+    key[2, :], value[4, :] = 1e30, -1e30
+    assert_close(attention(query, key, value, mask=mask).output, oracles.floats(alone.output))
+
+
+def test_the_order_of_the_pairs_does_not_matter(xp):
+    query, key, value = inputs(xp, batch=())
+    order = xp.asarray([3, 0, 4, 1, 2])
+    shuffled = attention(query, key[order, :], value[order, :])
+    assert_close(shuffled.output, oracles.floats(attention(query, key, value).output))
+
+
+def test_masks_combine(xp):
+    query, key, value = inputs(xp, n=5)
+    padding = padding_mask(xp.asarray([2, 5]), 5)
+    window = sliding_window_mask(5, window=2, like=query)
+    by_hand = np.array(
+        [
+            [[j in (i, i - 1) and j < length for j in range(5)] for i in range(5)]
+            for length in (2, 5)
+        ]
+    )
+    result = attention(query, key, value, mask=padding & window)
+    assert_is(result, oracles.attention(query, key, value, by_hand))
+    assert result.output[0, 4, :].tolist() == [0, 0]  # neither position 3 nor 4 is real
+
+
+def test_a_padding_mask_meets_heads_with_an_axis_inserted(xp):
+    """With as many items as heads a missing axis would go unnoticed: item and head must differ."""
+    query, key, value = inputs(xp, batch=(2, 2))
+    mask = padding_mask(xp.asarray([2, 5]), 5)[:, None]  # (batch, 1, 1, m)
+    weights = attention(query, key, value, mask=mask).weights
+    assert not xp.any(weights[0, :, :, 2:] != 0)  # both heads of item 0
+    assert xp.all(weights[1, ...] > 0)  # both heads of item 1
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 1), (1, 5), (3, 5), (1, 3, 5), (2, 1, 1)])
+def test_mask_shapes_that_broadcast(xp, shape):
+    query, key, value = inputs(xp)
+    mask = xp.reshape(random(xp, 8, 30)[: int(np.prod(shape))] > 0, shape)
+    result = attention(query, key, value, mask=mask)
+    assert_is(result, oracles.attention(query, key, value, mask))
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (5, 3), (4,), (2, 2, 3, 5), (3, 3, 5), (0, 5)])
+def test_mask_shapes_that_do_not(xp, shape):
+    mask = xp.ones(shape, dtype=xp.bool)
+    words = (
+        f"mask of shape {shape} does not broadcast to scores of shape (2, 3, 5); for per-sequence"
+    )
+    with pytest.raises(ValueError) as error:
+        attention(*inputs(xp), mask=mask)
+    assert words in str(error.value)
+    assert "padding_mask(lengths, 5)" in str(error.value)
+    assert "(batch, 1, 5)" in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+def test_a_mask_of_numbers_is_turned_away(xp, dtype):
+    mask = xp.ones((3, 5), dtype=getattr(xp, dtype))
+    with pytest.raises(TypeError, match=rf"mask must be boolean .* got .*{dtype}; .*mask != 0"):
+        attention(*inputs(xp), mask=mask)
+
+
+@pytest.mark.parametrize("mask", [True, [[True] * 5] * 3])
+def test_a_mask_that_is_no_array_is_turned_away(xp, mask):
+    with pytest.raises(TypeError, match=f"mask must be .* got {type(mask).__name__}"):
+        attention(*inputs(xp), mask=mask)
+
+
+@pytest.mark.parametrize("causal", [1, 0, None, "yes"])
+def test_causal_must_be_a_bool(xp, causal):
+    with pytest.raises(TypeError, match=f"causal must be .* got {type(causal).__name__}"):
+        attention(*inputs(xp), causal=causal)
+
+
+def test_causal_may_be_numpys_bool(xp):
+    query, key, value = inputs(xp)
+    with_numpys = attention(query, key, value, causal=np.True_)
+    assert_is(with_numpys, oracles.attention(query, key, value, is_causal=True))
+
+
+# Kinds, NaN, bad shapes
+
+
+def test_integers_and_booleans_become_the_default_float(xp):
+    query, key = xp.asarray([[1, 0]]), xp.asarray([[1, 2], [3, 1]])
+    value = xp.asarray([[True], [False]])
+    result = attention(query, key, value)
+    assert result.output.dtype == xp.asarray(0.0).dtype
+    assert_is(result, oracles.attention(query, key, value))
+
+
+def test_nan_reaches_what_uses_it(xp):
+    """A NaN in a query its row, in a key the rows that see it, in a value also rows that do not."""
+    query, key, value = inputs(xp, batch=())
+    hide_first = xp.asarray([False, True, True, True, True])
+
+    def spoiled(which, mask=None):
+        copies = [xp.asarray(x, copy=True) for x in (query, key, value)]
+        copies[which][0, 0] = NAN
+        return np.isnan(attention(*copies, mask=mask).output.tolist()).tolist()
+
+    assert spoiled(0) == [[True, True], [False, False], [False, False]]
+    assert spoiled(1) == [[True, True]] * 3
+    assert spoiled(1, hide_first) == [[False, False]] * 3
+    assert spoiled(2) == [[True, False]] * 3
+    assert spoiled(2, hide_first) == [[True, False]] * 3  # 0 · NaN, as in PyTorch
+
+
+@pytest.mark.parametrize(
+    "shapes, words",
+    [
+        (((3,), (5, 4), (5, 2)), r"query must have at least 2 axes .* \(3,\); .*query\[None, :\]"),
+        (((3, 4), (4,), (5, 2)), r"key must have at least 2 axes .* \(4,\); .*key\[None, :\]"),
+        (((3, 4), (5, 4), (5,)), r"value must have at least 2 axes .* \(5,\); .*value\[None, :\]"),
+        (((3, 4), (5, 4), (6, 2)), r"5 keys and 6 values"),
+        (((3, 4), (5, 7), (5, 2)), r"got 4 and 7; project"),
+        (((2, 3, 4), (4, 5, 4), (4, 5, 2)), r"query \(2, 3, 4\) and key \(4, 5, 4\) and value"),
+        (((2, 3, 4), (2, 5, 4), (3, 5, 2)), r"value \(3, 5, 2\)"),
+    ],
+)
+def test_shapes_that_do_not_fit(xp, shapes, words):
+    with pytest.raises(ValueError, match=words):
+        attention(*(xp.zeros(shape) for shape in shapes))
+
+
+# Inputs
+
+
+def test_inputs_are_not_written_to(xp):
+    arrays = [*inputs(xp), random(xp, 3, 2, 3, 5) > 0]
+    before = [x.tolist() for x in arrays]
+    query, key, value, mask = arrays
+    attention(query, key, value, mask=mask, causal=True)
+    assert [x.tolist() for x in arrays] == before
+
+
+def test_the_result_is_not_a_view_of_the_inputs():
+    """With one key the output equals the value, and may be written to all the same."""
+    value = np.ones((1, 2))
+    output, weights = attention(np.ones((1, 3)), np.ones((1, 3)), value)
+    output[:], weights[:] = 7, 7
+    assert value.tolist() == [[1, 1]]
+
+
+def test_read_only_and_strided_inputs():
+    table = np.random.default_rng(3).standard_normal((6, 10))
+    table.flags.writeable = False
+    query, key = table.T[::-2, :4], table[::-1, 2::2]
+    value, mask = np.broadcast_to(table[:, :1], (6, 3)), table[:0:-1, :6] > 0
+    result = attention(query, key, value, mask=mask)
+    assert_is(result, oracles.attention(query, key, value, mask))
+
+
+@needs_torch
+def test_strided_tensors():
+    import torch
+
+    query, key, value = (torch.randn(4, 5, 2, dtype=torch.float64).permute(2, 1, 0) for _ in "qkv")
+    assert not query.is_contiguous()
+    assert_is(attention(query, key, value), oracles.attention(query, key, value))
+
+
+# Gradients, and PyTorch's own attention
+
+
+def torch_inputs(**sizes):
+    import array_api_compat.torch as xp
+
+    return [x.requires_grad_() for x in inputs(xp, **sizes)]
+
+
+@needs_torch
+@pytest.mark.parametrize("hidden", ["nothing", "some keys", "a whole row"])
+def test_gradients_are_right(hidden):
+    import torch
+
+    arrays = torch_inputs(batch=(2,), n=2, m=3, d=2)
+    mask = torch.ones(2, 2, 3, dtype=torch.bool)
+    if hidden != "nothing":
+        mask[0, 1, 1:] = False
+    if hidden == "a whole row":
+        mask[1, 0] = False
+    for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+        assert check(lambda q, k, v: tuple(attention(q, k, v, mask=mask)), arrays)
+        assert check(lambda q, k, v: attention(q, k, v, causal=True).output, arrays)
+
+
+@needs_torch
+def test_no_nan_enters_the_graph():
+    """Two layers, with items that have no keys at all and huge padding."""
+    import torch
+
+    query, key, value = (x.detach() for x in torch_inputs(n=5, d=4, d_v=4))
+    key[:, 4], value[:, 4] = 1e150, -1e150
+    leaves = [x.requires_grad_() for x in (query, key, value)]
+    mask = padding_mask(torch.tensor([0, 4]), 5)
+    with no_nan_in_backward():
+        first = attention(*leaves, mask=mask, causal=True)
+        second = attention(first.output, first.output, first.output, mask=mask, causal=True)
+        (second.output.sum() + second.weights.square().sum()).backward()
+    assert not first.output[0].any()
+    for x in leaves:
+        assert x.grad.isfinite().all()
+        assert not x.grad[0].any()  # an item without keys teaches nothing
+
+
+@needs_torch
+@uses_torch_func
+def test_vmap_and_forward_mode():
+    import torch
+
+    query, key, value = (x.detach() for x in torch_inputs())
+    mask = torch.rand(2, 3, 5) > 0.3
+
+    def output(q, k, v, mask):
+        return attention(q, k, v, mask=mask, causal=True).output
+
+    together = output(query, key, value, mask)
+    assert torch.allclose(torch.func.vmap(output)(query, key, value, mask), together)
+    ones, step = torch.ones_like(key), 1e-6
+    primal, tangent = torch.func.jvp(lambda k: output(query, k * k, value, mask), (key,), (ones,))
+    plus, minus = (output(query, (key + s) ** 2, value, mask) for s in (step, -step))
+    assert torch.allclose(primal, output(query, key**2, value, mask))
+    assert torch.allclose(tangent, (plus - minus) / (2 * step), atol=1e-6)
+
+
+@needs_torch
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_it_is_pytorchs_scaled_dot_product_attention(dtype, masked):
+    """With the same mask, not its opposite; queries without keys included."""
+    import array_api_compat.torch as xp
+    import torch
+
+    query, key, value = inputs(xp, batch=(2, 3), dtype=dtype)
+    mask = torch.rand(2, 3, 3, 5, generator=torch.Generator().manual_seed(0)) > 0.5
+    mask[0, 0, 0] = False
+    mask = mask if masked else None
+    theirs = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    assert_close(attention(query, key, value, mask=mask).output, oracles.floats(theirs), scale=2)
+
+
+@needs_torch
+def test_gradients_equal_pytorchs():
+    import torch
+
+    arrays = torch_inputs(batch=(2, 3))
+    mask = torch.rand(3, 5, generator=torch.Generator().manual_seed(1)) > 0.3
+    theirs = torch.nn.functional.scaled_dot_product_attention(*arrays, attn_mask=mask)
+    expected = torch.autograd.grad(theirs.square().sum(), arrays)
+    ours = torch.autograd.grad(attention(*arrays, mask=mask).output.square().sum(), arrays)
+    for mine, other in zip(ours, expected, strict=True):
+        assert torch.allclose(mine, other, atol=1e-12)
+
+
+@needs_torch
+def test_mixed_kinds_are_named():
+    import torch
+
+    query, key, value = inputs(np, batch=())
+    words = r"one kind, got query \(NumPy\) and key \(PyTorch\) and value \(NumPy\).*from_numpy"
+    with pytest.raises(TypeError, match=words):
+        attention(query, torch.from_numpy(key), value)
+    with pytest.raises(TypeError, match=r"query \(NumPy\) and mask \(PyTorch\)"):
+        attention(query, key, value, mask=torch.ones(3, 5, dtype=torch.bool))

@@ -1,0 +1,241 @@
+"""nadaraya_watson: weights from distance alone."""
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+from comparing import (
+    assert_close,
+    dtype_name,
+    each_dtype,
+    many,
+    needs_torch,
+    no_nan_in_backward,
+    random,
+)
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from d2lmini import attention, gaussian_score, nadaraya_watson
+
+KERNELS = ["gaussian", "boxcar", "triangular", "epanechnikov"]
+COMPACT = KERNELS[1:]
+each_kernel = pytest.mark.parametrize("kernel", KERNELS)
+
+
+def assert_is(result, expected, scale=5):
+    assert_close(result.output, expected[0], scale=scale)
+    assert_close(result.weights, expected[1], scale=scale)
+
+
+@each_dtype
+@each_kernel
+def test_estimate_is_its_definition(xp, dtype, kernel):
+    query, key = random(xp, 0, 2, 3, 2, dtype=dtype), random(xp, 1, 2, 6, 2, dtype=dtype)
+    value = random(xp, 2, 2, 6, 4, dtype=dtype)
+    result = nadaraya_watson(query, key, value, kernel=kernel, width=1.5)
+    assert dtype_name(result.output) == dtype
+    assert_is(result, oracles.nadaraya_watson(query, key, value, kernel, 1.5), scale=10)
+
+
+@each_kernel
+@many
+@given(data=st.data())
+def test_estimate_at_any_points(xp, kernel, data):
+    n, m, d = (
+        data.draw(st.integers(0, 3)),
+        data.draw(st.integers(0, 5)),
+        data.draw(st.integers(1, 3)),
+    )
+    query, key, value = (
+        data.draw(hnp.arrays(np.float64, shape, elements=st.floats(-10, 10, width=16)))
+        for shape in ((n, d), (m, d), (m, 2))
+    )
+    width = data.draw(st.sampled_from([0.5, 1.0, 3.0, 40.0]))
+    distances = oracles.scores(query, key, math.dist)
+    # Next to the edge of a kernel the last digit decides; the edge itself is tested below.
+    assume(not (np.abs(distances / width - 1) < 1e-3).any())
+    # A Gaussian so narrow that the loop's own exp underflows has no ratio to compare.
+    assume(kernel != "gaussian" or not (distances > 30 * width).any())
+    result = nadaraya_watson(
+        *(xp.asarray(x) for x in (query, key, value)), kernel=kernel, width=width
+    )
+    assert_is(result, oracles.nadaraya_watson(query, key, value, kernel, width), scale=1e4)
+
+
+@pytest.mark.parametrize(
+    "kernel, expected",
+    [
+        # At distances 0, 1, 2 and 3 with width 2: K = ...
+        ("gaussian", [1, math.exp(-1 / 8), math.exp(-1 / 2), math.exp(-9 / 8)]),
+        ("boxcar", [1, 1, 1, 0]),  # the edge, u = w, is inside
+        ("triangular", [1, 1 / 2, 0, 0]),
+        ("epanechnikov", [1, 3 / 4, 0, 0]),
+    ],
+)
+def test_kernels_by_hand(xp, kernel, expected):
+    query, key = xp.asarray([[5.0]]), xp.asarray([[5.0], [6.0], [3.0], [8.0]])
+    weights = nadaraya_watson(query, key, key, kernel=kernel, width=2.0).weights
+    assert_close(weights, [np.array(expected) / sum(expected)])
+
+
+@pytest.mark.parametrize("width", [0.1, 0.3, 0.7, 1e-3, 1e3, 1 / 3])
+def test_a_key_at_the_edge_of_the_boxcar_is_inside(xp, width):
+    query = xp.zeros((1, 1), dtype=xp.float64)
+    key = xp.asarray([[width], [-width], [1.001 * width]], dtype=xp.float64)
+    weights = nadaraya_watson(query, key, key, kernel="boxcar", width=width).weights
+    assert weights.tolist() == [[0.5, 0.5, 0]]
+
+
+@pytest.mark.parametrize("kernel", COMPACT)
+def test_a_query_out_of_reach_gets_zero(xp, kernel):
+    query, key = xp.asarray([[0.0], [50.0]]), xp.asarray([[0.0], [1.0]])
+    output, weights = nadaraya_watson(query, key, key + 7, kernel=kernel, width=2.0)
+    assert weights[1, :].tolist() == [0, 0]
+    assert output[1, :].tolist() == [0]
+    assert float(output[0, 0]) > 7
+
+
+def test_the_gaussian_reaches_everywhere(xp):
+    """Where every exp underflows the nearest key still wins, as in a softmax."""
+    query, key = xp.asarray([[0.0]]), xp.asarray([[1000.0], [1001.0]])
+    assert nadaraya_watson(query, key, key, width=1.0).weights.tolist() == [[1, 0]]
+
+
+def test_the_gaussian_is_attention_with_the_gaussian_score(xp):
+    query, key, value = random(xp, 0, 3, 2), random(xp, 1, 5, 2), random(xp, 2, 5, 1)
+    expected = attention(query, key, value, score=lambda q, k: gaussian_score(q, k, width=0.7))
+    assert_is(nadaraya_watson(query, key, value, width=0.7), [oracles.floats(x) for x in expected])
+
+
+@each_kernel
+def test_the_units_of_distance_do_not_matter(xp, kernel):
+    query, key, value = random(xp, 0, 3, 2), random(xp, 1, 5, 2), random(xp, 2, 5, 1)
+    metres = nadaraya_watson(query, key, value, kernel=kernel, width=1.2)
+    feet = nadaraya_watson(4 * query, 4 * key, value, kernel=kernel, width=4.8)
+    assert_is(feet, [oracles.floats(x) for x in metres])
+
+
+@each_kernel
+def test_a_narrow_kernel_returns_the_data_and_a_wide_one_their_mean(xp, kernel):
+    key, value = xp.asarray([[0.0], [1.0], [3.0]]), xp.asarray([[10.0], [20.0], [60.0]])
+    narrow = nadaraya_watson(key, key, value, kernel=kernel, width=0.05)
+    wide = nadaraya_watson(key, key, value, kernel=kernel, width=1e5)
+    assert_close(narrow.output, oracles.floats(value), scale=60)
+    np.testing.assert_allclose(np.array(wide.output.tolist()), 30, rtol=1e-3)
+
+
+@each_kernel
+def test_nan_gives_nan_not_a_weight(xp, kernel):
+    nan = float("nan")
+    key, value = xp.asarray([[0.0], [9.0]]), xp.asarray([[1.0], [3.0]])
+    output, weights = nadaraya_watson(xp.asarray([[nan], [0.0]]), key, value, kernel=kernel)
+    assert np.isnan(output.tolist()).tolist() == [[True], [False]]
+    assert np.isnan(weights[0, :].tolist()).all()
+    output, _ = nadaraya_watson(key, xp.asarray([[nan], [9.0]]), value, kernel=kernel)
+    assert np.isnan(output.tolist()).all()
+
+
+@each_kernel
+def test_axes_of_size_zero(xp, kernel):
+    for n, m, d_v in [(0, 2, 1), (2, 0, 1), (2, 3, 0)]:
+        arrays = xp.zeros((n, 1)), xp.zeros((m, 1)), xp.zeros((m, d_v))
+        output, weights = nadaraya_watson(*arrays, kernel=kernel)
+        assert tuple(output.shape) == (n, d_v)
+        assert tuple(weights.shape) == (n, m)
+        assert not xp.any(output != 0)
+
+
+def test_integers_become_the_default_float(xp):
+    years, flow = xp.asarray([[1], [2], [3]]), xp.asarray([[10], [20], [60]])
+    output, _ = nadaraya_watson(xp.asarray([[2]]), years, flow, kernel="triangular", width=2)
+    assert output.dtype == xp.asarray(0.0).dtype
+    assert output.tolist() == [[27.5]]
+
+
+@each_kernel
+def test_inputs_are_not_written_to(xp, kernel):
+    arrays = random(xp, 0, 3, 2), random(xp, 1, 5, 2), random(xp, 2, 5, 1)
+    before = [x.tolist() for x in arrays]
+    nadaraya_watson(*arrays, kernel=kernel)
+    assert [x.tolist() for x in arrays] == before
+
+
+@each_kernel
+def test_read_only_and_strided_inputs(kernel):
+    table = np.random.default_rng(0).standard_normal((4, 6))
+    table.flags.writeable = False
+    query, key, value = table.T[::-2, 1:3], table[::-1, ::3], table[:, ::-2]
+    result = nadaraya_watson(query, key, value, kernel=kernel, width=1.5)
+    assert_is(result, oracles.nadaraya_watson(query, key, value, kernel, 1.5), scale=10)
+
+
+# Bad input
+
+
+def test_a_kernel_of_another_name(xp):
+    x = xp.zeros((1, 1))
+    with pytest.raises(
+        ValueError, match="kernel must be one of " + ", ".join(KERNELS) + ".*'gauss'"
+    ):
+        nadaraya_watson(x, x, x, kernel="gauss")
+    with pytest.raises(TypeError, match="kernel must be a string, got builtin_function"):
+        nadaraya_watson(x, x, x, kernel=abs)
+
+
+@each_kernel
+def test_a_width_that_is_no_width(xp, kernel):
+    x = xp.zeros((1, 1))
+    for width in (0, -2.5, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match=f"width must be .*, got {width:g}"):
+            nadaraya_watson(x, x, x, kernel=kernel, width=width)
+    with pytest.raises(TypeError, match="width must be a number, got str"):
+        nadaraya_watson(x, x, x, kernel=kernel, width="2")
+
+
+@each_kernel
+def test_shapes_and_kinds_that_do_not_fit(xp, kernel):
+    with pytest.raises(ValueError, match="got 2 and 3"):
+        nadaraya_watson(xp.zeros((1, 2)), xp.zeros((4, 3)), xp.zeros((4, 1)), kernel=kernel)
+    with pytest.raises(ValueError, match="4 keys and 5 values"):
+        nadaraya_watson(xp.zeros((1, 2)), xp.zeros((4, 2)), xp.zeros((5, 1)), kernel=kernel)
+    with pytest.raises(ValueError, match=r"query must have at least 2 axes .* got shape \(2,\)"):
+        nadaraya_watson(xp.zeros(2), xp.zeros((4, 2)), xp.zeros((4, 1)), kernel=kernel)
+    with pytest.raises(TypeError, match=r"key must be .* got list"):
+        nadaraya_watson(xp.zeros((1, 1)), [[1.0]], xp.zeros((1, 1)), kernel=kernel)
+
+
+# Gradients
+
+
+@needs_torch
+@each_kernel
+def test_gradients_are_right(kernel):
+    import array_api_compat.torch as xp
+    import torch
+
+    arrays = [random(xp, i, *s).requires_grad_() for i, s in enumerate([(3, 2), (4, 2), (4, 2)])]
+
+    def estimate(*arrays):
+        return nadaraya_watson(*arrays, kernel=kernel, width=1.6).output
+
+    assert torch.autograd.gradcheck(estimate, arrays)
+    assert torch.autograd.gradgradcheck(estimate, arrays)
+
+
+@needs_torch
+@each_kernel
+def test_gradients_are_finite_where_points_coincide_and_out_of_reach(kernel):
+    import torch
+
+    query = torch.tensor([[0.0, 1.0], [99.0, 99.0]], requires_grad=True)
+    key = torch.tensor([[0.0, 1.0], [0.0, 1.0], [0.5, 1.0], [2.0, 1.0]], requires_grad=True)
+    value = torch.randn(4, 1, requires_grad=True)
+    with no_nan_in_backward():  # one key at the edge of the kernel, u = w
+        nadaraya_watson(query, key, value, kernel=kernel, width=2.0).output.sum().backward()
+    for x in (query, key, value):
+        assert x.grad.isfinite().all()
+    if kernel != "gaussian":
+        assert query.grad[1].tolist() == [0, 0]

@@ -1,0 +1,335 @@
+"""KeyValueStore and TrigramEncoder: looking things up, exactly and softly."""
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+from comparing import assert_close, dtype_name, many, needs_torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from d2lmini import KeyValueStore, TrigramEncoder, cosine_score, gaussian_score
+
+NAMES = ["Alice", "Bruno", "Alicia", "Carla"]
+INCOMES = [32.0, 58.0, 47.0, 91.0]
+TEXTS = st.text("abAB ", max_size=8) | st.text(max_size=8)  # alike, and any at all
+KEYS = st.lists(TEXTS, unique=True, max_size=6)
+
+
+@pytest.fixture
+def store():
+    return KeyValueStore(NAMES, INCOMES)
+
+
+@pytest.fixture
+def encode():
+    return TrigramEncoder(NAMES)
+
+
+def one_hot(keys):
+    """An encoder under which each key matches itself alone, and strangers match nothing."""
+    return lambda texts: np.array([[float(t == k) for k in keys] for t in texts]).reshape(
+        len(texts), len(keys)
+    )
+
+
+# Exact lookup
+
+
+def test_it_is_a_dictionary(store):
+    assert store["Bruno"] == 58.0
+    assert "Bruno" in store
+    assert "bruno" not in store
+    assert len(store) == 4
+    assert list(store) == NAMES
+    assert {key: store[key] for key in store} == dict(zip(NAMES, INCOMES, strict=True))
+    assert repr(store) == "KeyValueStore(4 keys, values of shape (4,))"
+
+
+@many
+@given(keys=KEYS, data=st.data())
+def test_every_key_returns_its_value(keys, data):
+    values = [data.draw(st.floats(allow_nan=False)) for _ in keys]
+    store = KeyValueStore(keys, values)
+    assert [store[key] for key in keys] == values
+    assert list(store) == keys
+
+
+def test_values_keep_their_kind():
+    whole = KeyValueStore(NAMES, [1, 2, 3, 4])["Bruno"]
+    assert (whole, type(whole)) == (2, int)
+    assert KeyValueStore(NAMES, [True, False, True, True])["Bruno"] is False
+    half = KeyValueStore(["a"], np.array([[0.5, 1]], dtype=np.float16))["a"]
+    assert half.dtype == np.float16
+
+
+def test_vectors_as_values():
+    store = KeyValueStore(["a", "b"], [[1, 2, 3], [4, 5, 6]])
+    assert store["b"].tolist() == [4, 5, 6]
+
+
+def test_the_contents_cannot_be_changed_from_outside():
+    keys, values = ["a", "b"], np.array([[1.0, 2.0], [3.0, 4.0]])
+    store = KeyValueStore(keys, values)
+    keys.append("c")
+    values[:] = 0
+    store["a"][:] = 99
+    assert list(store) == ["a", "b"]
+    assert store["a"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "missing, nearest",
+    [
+        ("Alica", "'Alicia', 'Alice'"),
+        ("brunno", "'Bruno'"),
+        ("CARLA", "'Carla'"),  # capitals do not count
+        ("zzz", "'"),  # nothing is near: some key is named all the same
+        ("", "'"),
+    ],
+)
+def test_a_missing_key_names_the_nearest(store, missing, nearest):
+    with pytest.raises(KeyError) as error:
+        store[missing]
+    message = error.value.args[0]
+    assert message.startswith(f"no key {missing!r} among 4 keys; the nearest: {nearest}")
+    named = message.split("nearest: ")[1].split(", ")
+    assert 1 <= len(named) <= 3
+    assert all(name.strip("'") in NAMES for name in named)
+
+
+@many
+@given(keys=KEYS, missing=TEXTS)
+def test_any_missing_key_is_a_key_error(keys, missing):
+    store = KeyValueStore(keys, list(range(len(keys))))
+    if missing in keys:
+        assert store[missing] == keys.index(missing)
+    else:
+        with pytest.raises(KeyError):
+            store[missing]
+
+
+def test_a_key_that_is_no_string(store):
+    for key in (3, None, ["Alice"], b"Alice"):
+        assert key not in store
+        with pytest.raises(TypeError, match=f"keys are strings, got {type(key).__name__}"):
+            store[key]
+
+
+# Soft lookup
+
+
+def test_attend_is_its_definition(store, encode):
+    for temperature in (0.25, 1.0, 3.0):
+        output, weights = store.attend("Alise", encode=encode, temperature=temperature)
+        scores = [oracles.trigram_similarity("Alise", name, NAMES) for name in NAMES]
+        expected = oracles.softmax([score / temperature for score in scores])
+        assert_close(weights, expected)
+        mixture = math.fsum(w * v for w, v in zip(expected, INCOMES, strict=True))
+        assert float(output) == pytest.approx(mixture, rel=1e-12)
+
+
+def test_several_queries_at_once(store, encode):
+    output, weights = store.attend(["Alise", "Brunno", "?"], encode=encode)
+    assert output.shape == (3,)
+    assert weights.shape == (3, 4)
+    for i, query in enumerate(["Alise", "Brunno", "?"]):
+        alone = store.attend(query, encode=encode)
+        assert_close(weights[i], alone.weights)
+        assert float(output[i]) == pytest.approx(float(alone.output))
+    assert_close(weights[2], [0.25] * 4)  # no 3-gram in common with any: the plain mean
+    assert store.attend([], encode=encode).output.shape == (0,)
+
+
+def test_vectors_are_mixed_too(encode):
+    store = KeyValueStore(NAMES, np.eye(4))
+    output, weights = store.attend("Alise", encode=encode)
+    assert output.shape == (4,)
+    assert_close(output, weights)
+    output, weights = store.attend(["Alise", "Carl"], encode=encode)
+    assert_close(output, weights)
+
+
+def test_a_cold_lookup_is_exact_and_a_hot_one_averages(store):
+    encode = one_hot(NAMES)
+    for temperature in (1e-3, 1e-6, 1e-300):
+        output, weights = store.attend("Bruno", encode=encode, temperature=temperature)
+        assert weights.tolist() == [0, 1, 0, 0]
+        assert output == store["Bruno"]
+    output, weights = store.attend("Bruno", encode=encode, temperature=1e12)
+    assert_close(weights, [0.25] * 4, scale=100)
+    assert float(output) == pytest.approx(np.mean(INCOMES), rel=1e-9)
+
+
+@many
+@given(keys=st.lists(TEXTS, unique=True, min_size=1, max_size=6), data=st.data())
+def test_a_soft_answer_lies_between_the_values(keys, data):
+    values = [data.draw(st.floats(-1e6, 1e6)) for _ in keys]
+    store = KeyValueStore(keys, values)
+    temperature = data.draw(st.floats(1e-3, 1e3))
+    answer = store.attend(data.draw(TEXTS), encode=TrigramEncoder(keys), temperature=temperature)
+    assert float(answer.weights.sum()) == pytest.approx(1)
+    assert min(values) - 1e-6 <= float(answer.output) <= max(values) + 1e-6
+
+
+def test_another_score(store, encode):
+    """Unit vectors: |q - k|² = 2 - 2 qk, so that the Gaussian orders and weighs them alike."""
+    dot = store.attend("Alicja", encode=encode).weights
+    gauss = store.attend("Alicja", encode=encode, score=gaussian_score).weights
+    cosine = store.attend("Alicja", encode=lambda t: 9 * encode(t), score=cosine_score).weights
+    assert_close(gauss, dot)
+    assert_close(cosine, dot)
+
+
+def test_an_empty_store_answers_zero():
+    store = KeyValueStore([], [])
+    assert (len(store), list(store), "a" in store) == (0, [], False)
+    with pytest.raises(KeyError, match="no key 'a': the store is empty"):
+        store["a"]
+    output, weights = store.attend("a", encode=TrigramEncoder([]))
+    assert (float(output), weights.shape) == (0, (0,))
+    vectors = KeyValueStore([], np.zeros((0, 3)))
+    assert vectors.attend("a", encode=TrigramEncoder([])).output.tolist() == [0, 0, 0]
+
+
+def test_whole_numbers_mix_as_floats(encode):
+    store = KeyValueStore(NAMES, [1, 2, 3, 4])
+    assert store.attend("?", encode=encode).output == 2.5
+
+
+def test_nan_in_a_value_reaches_the_answer(encode):
+    store = KeyValueStore(NAMES, [1.0, float("nan"), 3.0, 4.0])
+    assert store["Alice"] == 1.0
+    assert math.isnan(store.attend("Alice", encode=encode).output)
+
+
+@needs_torch
+def test_tensors_as_values():
+    import torch
+
+    values = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    store = KeyValueStore(["a", "b"], values)
+
+    def encode(texts):
+        return torch.tensor([[float(t == "a"), float(t == "b")] for t in texts])
+
+    output, weights = store.attend("a", encode=encode, temperature=0.5)
+    assert_close(weights, oracles.softmax([2.0, 0.0]))
+    assert dtype_name(output) == "float32"
+    output.sum().backward()
+    assert torch.allclose(values.grad, weights.detach()[:, None].expand(2, 2))
+    assert store["b"].tolist() == [3, 4]
+    numbers = KeyValueStore(["a", "b"], torch.tensor([5, 6]))
+    assert (numbers["a"], type(numbers["a"])) == (5, int)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    "keys, values, error, words",
+    [
+        (["a", "b"], [1.0], ValueError, "2 keys and 1 values"),
+        (["a", "b", "a"], [1, 2, 3], ValueError, "keys must differ, got 'a' more than once"),
+        ("ab", [1, 2], TypeError, r"keys .* got one string; write \[key\]"),
+        (["a", 2], [1, 2], TypeError, "keys must be strings, got int: 2"),
+        ([b"a"], [1], TypeError, "keys must be strings, got bytes"),
+        (["a"], ["x"], TypeError, "values must be .*'x'"),
+        (["a"], [None], TypeError, "values must be .*None"),
+        (["a"], [1j], TypeError, "values must be .*1j"),
+        (["a", "b"], [[1, 2], [3]], TypeError, "values .* vectors of one length"),
+        (["a"], {"a": 1}, TypeError, "values must be .*dict"),
+        (
+            ["a"],
+            np.zeros((1, 2, 3)),
+            ValueError,
+            r"\(m,\) or vectors \(m, d_v\), got .*\(1, 2, 3\)",
+        ),
+        (["a"], np.array(5.0), ValueError, r"got shape \(\)"),
+        (["a"], np.ma.array([1.0], mask=[True]), TypeError, "values must be .*MaskedArray"),
+    ],
+)
+def test_pairs_that_are_no_pairs(keys, values, error, words):
+    with pytest.raises(error, match=words):
+        KeyValueStore(keys, values)
+
+
+@pytest.mark.parametrize("temperature", [0, -1.0, float("inf"), float("nan")])
+def test_a_temperature_that_is_no_temperature(store, encode, temperature):
+    with pytest.raises(ValueError, match=f"temperature must be .*, got {temperature:g}"):
+        store.attend("Alice", encode=encode, temperature=temperature)
+
+
+@pytest.mark.parametrize("temperature", ["1", None, True, [1.0]])
+def test_a_temperature_that_is_no_number(store, encode, temperature):
+    words = f"temperature must be a number, got {type(temperature).__name__}"
+    with pytest.raises(TypeError, match=words):
+        store.attend("Alice", encode=encode, temperature=temperature)
+
+
+@pytest.mark.parametrize("query", [["Alice", 3], [None], [b"Alice"]])
+def test_queries_that_are_no_strings(store, encode, query):
+    words = f"query must be a string or strings, got {type(query[-1]).__name__}"
+    with pytest.raises(TypeError, match=words):
+        store.attend(query, encode=encode)
+
+
+def test_an_encoder_that_returns_something_else(store):
+    with pytest.raises(TypeError, match=r"encode\(texts\) must be .* got list"):
+        store.attend("Alice", encode=lambda texts: [[1.0] for _ in texts])
+    with pytest.raises(ValueError, match=r"each of 1 strings, shape \(1, d\), got \(1,\)"):
+        store.attend("Alice", encode=lambda texts: np.ones(len(texts)))
+    with pytest.raises(ValueError, match=r"each of 2 strings, shape \(2, d\), got \(3, 2\)"):
+        store.attend(["Alice", "Bruno"], encode=lambda texts: np.ones((3, 2)))
+    with pytest.raises(ValueError, match="got 1 and 4"):  # vectors of another length each time
+        store.attend("Alice", encode=lambda texts: np.ones((len(texts), len(texts))))
+
+
+@needs_torch
+def test_an_encoder_of_the_other_kind(store):
+    import torch
+
+    with pytest.raises(TypeError, match=r"query \(PyTorch\) .* value \(NumPy\)"):
+        store.attend("Alice", encode=lambda texts: torch.ones(len(texts), 2))
+
+
+# The encoder
+
+
+def test_vectors_by_hand():
+    encode = TrigramEncoder(["aaa", "ab"])
+    assert encode.vocabulary == (" aa", " ab", "aa ", "aaa", "ab ")
+    aaa, ab, aaaa, none = encode(["AAA", "ab", "aaaa", "xyz"])
+    assert_close(aaa, np.array([1, 0, 1, 1, 0]) / 3**0.5)
+    assert_close(ab, np.array([0, 1, 0, 0, 1]) / 2**0.5)
+    assert_close(aaaa, np.array([1, 0, 1, 2, 0]) / 6**0.5)  # aaa is there twice
+    assert none.tolist() == [0] * 5
+
+
+@many
+@given(vocabulary=st.lists(TEXTS, max_size=5), first=TEXTS, second=TEXTS)
+def test_the_dot_product_is_the_similarity_of_the_counts(vocabulary, first, second):
+    vectors = TrigramEncoder(vocabulary)([first, second])
+    expected = oracles.trigram_similarity(first, second, vocabulary)
+    assert float(vectors[0] @ vectors[1]) == pytest.approx(expected, abs=1e-12)
+    for norm in np.linalg.norm(vectors, axis=1):
+        assert norm == 0 or norm == pytest.approx(1)
+
+
+def test_texts_without_trigrams():
+    assert TrigramEncoder([]).vocabulary == ()
+    assert TrigramEncoder([])(["a"]).shape == (1, 0)
+    assert TrigramEncoder(["abc"])([]).shape == (0, 3)
+    assert TrigramEncoder(["abc"])([""]).tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "texts, words",
+    [("abc", r"got one string; write \[text\]"), ([1], "got int: 1"), ([None], "got NoneType")],
+)
+def test_texts_that_are_no_texts(texts, words):
+    with pytest.raises(TypeError, match=f"texts must be .*{words}"):
+        TrigramEncoder(texts)
+    with pytest.raises(TypeError, match=f"texts must be .*{words}"):
+        TrigramEncoder(["abc"])(texts)

@@ -1,0 +1,326 @@
+"""The scores: how a query is compared with a key."""
+
+import functools
+
+import numpy as np
+import oracles
+import pytest
+from comparing import (
+    assert_close,
+    dtype_name,
+    each_dtype,
+    many,
+    needs_torch,
+    no_nan_in_backward,
+    random,
+    uses_torch_func,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from d2lmini import (
+    additive_score,
+    bilinear_score,
+    cosine_score,
+    dot_product_score,
+    gaussian_score,
+    scaled_dot_product_score,
+)
+
+NAMES = ["dot product", "scaled dot product", "cosine", "gaussian", "bilinear", "additive"]
+each_score = pytest.mark.parametrize("name", NAMES)
+NAN = float("nan")
+
+
+def library_and_loop(name, xp, *, dtype="float64", d_q=3, d_k=3, hidden=5):
+    """Return a score of the library and the loop that defines it, with the same parameters."""
+    matrix = random(xp, 10, d_q, d_k, dtype=dtype)
+    sizes = [(d_q, hidden), (d_k, hidden), (hidden,)]
+    network = [random(xp, 11, *size, dtype=dtype) for size in sizes]
+    return {
+        "dot product": (dot_product_score, oracles.dot_product),
+        "scaled dot product": (scaled_dot_product_score, oracles.scaled_dot_product),
+        "cosine": (cosine_score, oracles.cosine),
+        "gaussian": (
+            lambda q, k: gaussian_score(q, k, width=0.5),
+            functools.partial(oracles.gaussian, width=0.5),
+        ),
+        "bilinear": (
+            lambda q, k: bilinear_score(q, k, matrix),
+            functools.partial(oracles.bilinear, weight=matrix.tolist()),
+        ),
+        "additive": (
+            lambda q, k: additive_score(q, k, *network),
+            lambda q, k: oracles.additive(q, k, *(w.tolist() for w in network)),
+        ),
+    }[name]
+
+
+# Values
+
+
+@each_dtype
+@each_score
+def test_score_is_its_definition(xp, dtype, name):
+    score, loop = library_and_loop(name, xp, dtype=dtype)
+    query, key = random(xp, 0, 2, 4, 3, dtype=dtype), random(xp, 1, 2, 5, 3, dtype=dtype)
+    scores = score(query, key)
+    expected = oracles.scores(query, key, loop)
+    assert dtype_name(scores) == dtype
+    assert_close(scores, expected, scale=4 * np.abs(expected).max())
+
+
+@each_score
+def test_batch_axes_broadcast(xp, name):
+    score, loop = library_and_loop(name, xp)
+    for q_batch, k_batch in [((), (2,)), ((2, 1), (4,)), ((1, 3), (2, 1)), ((2, 0), (2, 0))]:
+        query, key = random(xp, 2, *q_batch, 2, 3), random(xp, 3, *k_batch, 4, 3)
+        assert_close(score(query, key), oracles.scores(query, key, loop), scale=50)
+
+
+@each_score
+@pytest.mark.parametrize("n, m, d", [(0, 2, 3), (2, 0, 3), (0, 0, 3), (2, 4, 0)])
+def test_axes_of_size_zero(xp, name, n, m, d):
+    """Vectors without components are all alike: their score is 0."""
+    score, _ = library_and_loop(name, xp, d_q=d, d_k=d)
+    scores = score(xp.zeros((n, d), dtype=xp.float64), xp.zeros((m, d), dtype=xp.float64))
+    assert tuple(scores.shape) == (n, m)
+    assert not xp.any(scores != 0)
+
+
+@each_score
+@many
+@given(data=st.data())
+def test_score_of_any_vectors(xp, name, data):
+    n, m, d = (data.draw(st.integers(1, 4)) for _ in range(3))
+    score, loop = library_and_loop(name, xp, d_q=d, d_k=d)
+    query, key = (
+        data.draw(hnp.arrays(np.float64, (rows, d), elements=st.floats(-100, 100, width=32)))
+        for rows in (n, m)
+    )
+    expected = oracles.scores(query, key, loop)
+    size = 1 + 100 * np.abs(query).max() * np.abs(key).max()
+    assert_close(score(xp.asarray(query), xp.asarray(key)), expected, scale=size)
+
+
+def test_scores_by_hand(xp):
+    query = xp.asarray([[3.0, 4.0]], dtype=xp.float64)
+    key = xp.asarray([[6.0, 8.0], [4.0, -3.0], [0.0, 0.0]], dtype=xp.float64)
+    assert dot_product_score(query, key).tolist() == [[50, 0, 0]]
+    assert_close(scaled_dot_product_score(query, key), [[50 / 2**0.5, 0, 0]], scale=50)
+    assert_close(cosine_score(query, key), [[1, 0, 0]])
+    assert_close(gaussian_score(query, key, width=5.0), [[-0.5, -1, -0.5]])
+
+
+def test_the_scale_replaces_one_over_the_root_of_d(xp):
+    query, key = random(xp, 4, 2, 16), random(xp, 5, 3, 16)
+    dot = oracles.scores(query, key, oracles.dot_product)
+    assert_close(scaled_dot_product_score(query, key), dot / 4, scale=10)
+    assert_close(scaled_dot_product_score(query, key, scale=0.5), dot / 2, scale=10)
+
+
+def test_the_query_is_scaled_before_the_product(xp):
+    """In float16 the unscaled product, 32 · 32 · 64 = 65536, would be infinite."""
+    query = xp.full((1, 64), 32.0, dtype=xp.float16)
+    assert scaled_dot_product_score(query, query).tolist() == [[8192]]
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_cosine_sees_the_direction_alone(xp, size):
+    query, key = xp.asarray([[3.0, 4.0]], dtype=xp.float64), random(xp, 6, 3, 2)
+    expected = oracles.scores(query, key, oracles.cosine)
+    assert_close(cosine_score(query * size, key), expected)
+    assert_close(cosine_score(query, key * size), expected)
+
+
+def test_a_gaussian_score_does_not_lose_digits_far_from_zero(xp):
+    """|q|² + |k|² - 2 qk would give 0 here."""
+    query, key = xp.asarray([[1e8]], dtype=xp.float64), xp.asarray([[1e8 + 1]], dtype=xp.float64)
+    assert gaussian_score(query, key).tolist() == [[-0.5]]
+
+
+def test_queries_and_keys_of_two_lengths(xp):
+    query, key = random(xp, 7, 2, 3), random(xp, 8, 4, 6)
+    for name in ("bilinear", "additive"):
+        score, loop = library_and_loop(name, xp, d_q=3, d_k=6)
+        assert_close(score(query, key), oracles.scores(query, key, loop), scale=20)
+
+
+@each_score
+def test_nan_stays_in_its_row_and_column(xp, name):
+    score, _ = library_and_loop(name, xp, d_q=1, d_k=1)
+    scores = score(xp.asarray([[NAN], [1.0]]), xp.asarray([[1.0], [NAN], [2.0]]))
+    assert np.isnan(scores.tolist()).tolist() == [[True] * 3, [False, True, False]]
+
+
+# Kinds and bad input
+
+
+@each_score
+def test_integers_become_the_default_float(xp, name):
+    default = xp.asarray(0.0).dtype
+    score, loop = library_and_loop(name, xp, dtype=dtype_name(xp.asarray(0.0)))
+    query, key = xp.asarray([[1, 2, 0]]), xp.asarray([[3, 0, 1], [1, 1, 5]])
+    scores = score(query, key)
+    assert scores.dtype == default
+    assert_close(scores, oracles.scores(query, key, loop), scale=100)
+
+
+@each_score
+@pytest.mark.parametrize("narrow, wide", [("float16", "float32"), ("float32", "float64")])
+def test_the_wider_float_wins(xp, name, narrow, wide):
+    score, _ = library_and_loop(name, xp, dtype=narrow)
+    narrow_query, wide_key = random(xp, 0, 2, 3, dtype=narrow), random(xp, 1, 4, 3, dtype=wide)
+    assert dtype_name(score(narrow_query, wide_key)) == wide
+
+
+@pytest.mark.parametrize("name", ["dot product", "scaled dot product", "cosine", "gaussian"])
+def test_vectors_of_two_lengths_need_another_score(xp, name):
+    score, _ = library_and_loop(name, xp)
+    with pytest.raises(ValueError, match=r"query and key .* got 3 and 4;.*bilinear_score"):
+        score(xp.zeros((2, 3)), xp.zeros((2, 4)))
+
+
+@each_score
+def test_shapes_that_do_not_fit(xp, name):
+    score, _ = library_and_loop(name, xp)
+    with pytest.raises(ValueError, match=r"query .* 2 axes .* \(3,\).*query\[None, :\]"):
+        score(xp.zeros(3), xp.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"key .* 2 axes .* \(3,\).*key\[None, :\]"):
+        score(xp.zeros((2, 3)), xp.zeros(3))
+    with pytest.raises(ValueError, match=r"query \(2, 1, 3\) and key \(5, 1, 3\)"):
+        score(xp.zeros((2, 1, 3)), xp.zeros((5, 1, 3)))
+
+
+@each_score
+def test_lists_are_turned_away(xp, name):
+    score, _ = library_and_loop(name, xp)
+    with pytest.raises(TypeError, match=r"key must be .* got list"):
+        score(xp.zeros((1, 3)), [[1.0, 2.0, 3.0]])
+
+
+def test_parameters_that_do_not_fit(xp):
+    query, key = xp.zeros((2, 3)), xp.zeros((4, 6))
+    with pytest.raises(ValueError, match=r"weight .*\(d_q, d_k\) = \(3, 6\), got \(6, 3\)"):
+        bilinear_score(query, key, xp.zeros((6, 3)))
+    good = {"w_q": (3, 5), "w_k": (6, 5), "w_v": (5,)}
+    bad = {"w_q": (3, 4), "w_k": (3, 5), "w_v": (5, 1)}
+    numbers = {
+        "w_q": r"\(3, 5\), got \(3, 4\)",
+        "w_k": r"\(6, 5\), got \(3, 5\)",
+        "w_v": r"\(5, 1\)",
+    }
+    for name in good:
+        shapes = {**good, name: bad[name]}
+        with pytest.raises(ValueError, match=f"{name} must have shape .*{numbers[name]}"):
+            additive_score(query, key, *(xp.zeros(shape) for shape in shapes.values()))
+
+
+@pytest.mark.parametrize("width", [0, -1.5, float("inf"), NAN])
+def test_a_width_that_is_no_width(xp, width):
+    with pytest.raises(ValueError, match=f"width must be .*, got {width:g}"):
+        gaussian_score(xp.zeros((1, 1)), xp.zeros((1, 1)), width=width)
+
+
+@pytest.mark.parametrize("width", ["1", None, True])
+def test_a_width_that_is_no_number(xp, width):
+    with pytest.raises(TypeError, match=f"width must be a number, got {type(width).__name__}"):
+        gaussian_score(xp.zeros((1, 1)), xp.zeros((1, 1)), width=width)
+
+
+@pytest.mark.parametrize(
+    "scale, error, words",
+    [
+        ("2", TypeError, "scale must be a number, got str"),
+        (NAN, ValueError, "scale must be finite, got nan"),
+        (float("-inf"), ValueError, "scale must be finite, got -inf"),
+    ],
+)
+def test_a_scale_that_is_no_scale(xp, scale, error, words):
+    with pytest.raises(error, match=words):
+        scaled_dot_product_score(xp.zeros((1, 2)), xp.zeros((1, 2)), scale=scale)
+
+
+def test_numbers_given_as_numpys_do_not_widen_the_result(xp):
+    query = random(xp, 0, 2, 3, dtype="float32")
+    wide = np.float64(0.5)
+    assert dtype_name(scaled_dot_product_score(query, query, scale=wide)) == "float32"
+    assert dtype_name(gaussian_score(query, query, width=wide)) == "float32"
+
+
+# Inputs and gradients
+
+
+@each_score
+def test_inputs_are_not_written_to(xp, name):
+    score, _ = library_and_loop(name, xp)
+    query, key = random(xp, 0, 2, 3), random(xp, 1, 4, 3)
+    before = query.tolist(), key.tolist()
+    score(query, key)
+    assert (query.tolist(), key.tolist()) == before
+
+
+@each_score
+def test_read_only_and_strided_vectors(name):
+    import array_api_compat.numpy as xp
+
+    score, loop = library_and_loop(name, xp)
+    table = np.random.default_rng(9).standard_normal((3, 8))
+    table.flags.writeable = False
+    query, key = table.T[::-1], np.broadcast_to(table[:, 5], (2, 3))
+    assert_close(score(query, key), oracles.scores(query, key, loop), scale=20)
+
+
+@needs_torch
+@each_score
+def test_gradients_are_right(name):
+    import array_api_compat.torch as xp
+    import torch
+
+    score, _ = library_and_loop(name, xp)
+    query, key = random(xp, 0, 2, 2, 3).requires_grad_(), random(xp, 1, 4, 3).requires_grad_()
+    assert torch.autograd.gradcheck(score, (query, key))
+    assert torch.autograd.gradgradcheck(score, (query, key))
+
+
+@needs_torch
+@pytest.mark.parametrize("function", [bilinear_score, additive_score])
+def test_gradients_reach_the_parameters(function):
+    import array_api_compat.torch as xp
+    import torch
+
+    shapes = [(3, 4)] if function is bilinear_score else [(3, 5), (4, 5), (5,)]
+    inputs = [random(xp, i, *s).requires_grad_() for i, s in enumerate([(2, 3), (3, 4), *shapes])]
+    assert torch.autograd.gradcheck(function, inputs)
+
+
+@needs_torch
+@each_score
+def test_gradients_are_finite_at_zero_and_where_vectors_coincide(name):
+    import array_api_compat.torch as xp
+    import torch
+
+    score, _ = library_and_loop(name, xp, d_q=2, d_k=2)
+    query = torch.tensor([[0.0, 0.0], [1.0, 2.0]], dtype=torch.float64, requires_grad=True)
+    with no_nan_in_backward():
+        score(query, query).sum().backward()
+    assert query.grad.isfinite().all()
+
+
+@needs_torch
+@uses_torch_func
+@each_score
+def test_vmap_and_forward_mode(name):
+    import array_api_compat.torch as xp
+    import torch
+
+    score, _ = library_and_loop(name, xp)
+    query, key = random(xp, 0, 5, 2, 3), random(xp, 1, 5, 4, 3)
+    together = score(query, key)
+    assert torch.allclose(torch.func.vmap(score)(query, key), together)
+    primal, tangent = torch.func.jvp(lambda q: score(q, key), (query,), (torch.ones_like(query),))
+    step = 1e-6
+    numeric = (score(query + step, key) - score(query - step, key)) / (2 * step)
+    assert torch.allclose(primal, together)
+    assert torch.allclose(tangent, numeric, atol=1e-6)

@@ -1,0 +1,274 @@
+"""softmax and masked_softmax: weights from scores."""
+
+import numpy as np
+import oracles
+import pytest
+from comparing import (
+    assert_close,
+    dtype_name,
+    each_dtype,
+    many,
+    needs_torch,
+    no_nan_in_backward,
+    random,
+    uses_torch_func,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from d2lmini import masked_softmax, softmax
+
+INF, NAN = float("inf"), float("nan")
+SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4)
+
+
+@st.composite
+def scores_and_mask(draw):
+    """Scores of any size and shape, and a mask that broadcasts to them."""
+    shape = draw(SHAPES)
+    numbers = draw(hnp.arrays(np.float64, shape, elements=st.floats(-1e6, 1e6)))
+    mask_shape = tuple(draw(st.sampled_from([1, side])) for side in shape)
+    mask_shape = mask_shape[draw(st.integers(0, len(shape))) :]
+    return numbers, draw(hnp.arrays(np.bool_, mask_shape))
+
+
+# softmax: values
+
+
+@each_dtype
+@pytest.mark.parametrize("axis", [-1, 0, 1, 2, -3])
+def test_softmax_is_the_definition_along_its_axis(xp, dtype, axis):
+    scores = 3 * random(xp, 0, 2, 3, 4, dtype=dtype)
+    weights = softmax(scores, axis=axis)
+    last = np.moveaxis(oracles.floats(scores), axis, -1)
+    expected = np.moveaxis(oracles.masked_softmax(last), -1, axis)
+    assert dtype_name(weights) == dtype
+    assert_close(weights, expected)
+
+
+def test_softmax_sums_over_the_keys_unless_told_otherwise(xp):
+    weights = softmax(xp.asarray([[[0.0, 2.0, 1.0], [5.0, 0.0, 0.0]]]))
+    assert_close(xp.sum(weights, axis=-1), np.ones((1, 2)))
+    assert abs(float(xp.sum(weights[0, :, 0])) - 1) > 0.05  # a column is not a distribution
+
+
+@many
+@given(numbers=hnp.arrays(np.float64, SHAPES, elements=st.floats(-1e6, 1e6)))
+def test_softmax_of_any_scores(xp, numbers):
+    weights = softmax(xp.asarray(numbers))
+    assert_close(weights, oracles.masked_softmax(numbers))
+
+
+@many
+@given(row=st.lists(st.floats(-50, 50), min_size=1, max_size=5), shift=st.floats(-1e4, 1e4))
+def test_softmax_does_not_notice_a_constant_added_to_all_scores(row, shift):
+    scores = np.array(row)
+    np.testing.assert_allclose(softmax(scores + shift), softmax(scores), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "row, expected",
+    [
+        ([1002.0, 1000.0, 1000.0], [0.787, 0.107, 0.107]),
+        ([-1002.0, -1000.0, -1000.0], [0.063, 0.468, 0.468]),
+        ([1e308, -1e308], [1, 0]),  # their difference does not fit float64
+        ([-1e308, -1e308], [0.5, 0.5]),
+        ([0.0, -INF], [1, 0]),
+        ([7.0], [1]),
+    ],
+)
+def test_softmax_does_not_overflow(xp, row, expected):
+    weights = softmax(xp.asarray(row, dtype=xp.float64))
+    np.testing.assert_allclose(np.array(weights.tolist()), expected, atol=5e-4)
+
+
+@pytest.mark.parametrize("shape, axis", [((4096, 2), 0), ((70_000,), -1)])
+def test_float16_weights_of_many_keys_sum_to_one(xp, shape, axis):
+    """A float16 sum of ones stalls at 2048 and overflows at 65520."""
+    weights = softmax(xp.zeros(shape, dtype=xp.float16), axis=axis)
+    total = xp.sum(xp.astype(weights, xp.float64), axis=axis)
+    np.testing.assert_allclose(np.array(total.tolist()), 1.0, rtol=5e-3)
+
+
+@pytest.mark.parametrize("row", [[NAN, 1.0], [INF, 0.0], [-INF, -INF]])
+def test_softmax_without_an_answer_is_nan(xp, row):
+    with np.errstate(invalid="ignore"):  # NumPy warns of it, as everywhere
+        weights = softmax(xp.asarray([row, [0.0, 0.0]]))
+    assert np.isnan(weights[0, :].tolist()).all()
+    assert weights[1, :].tolist() == [0.5, 0.5]  # the other rows do not suffer
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)])
+def test_softmax_of_nothing_is_nothing(xp, shape):
+    assert tuple(softmax(xp.zeros(shape)).shape) == shape
+
+
+# masked_softmax: values
+
+
+@each_dtype
+def test_masked_softmax_is_the_definition(xp, dtype):
+    scores = 3 * random(xp, 1, 2, 3, 5, dtype=dtype)
+    mask = random(xp, 2, 2, 3, 5) > 0
+    weights = masked_softmax(scores, mask)
+    assert dtype_name(weights) == dtype
+    assert_close(weights, oracles.masked_softmax(scores, mask))
+
+
+@many
+@given(drawn=scores_and_mask())
+def test_masked_softmax_of_any_scores_and_mask(xp, drawn):
+    numbers, mask = drawn
+    weights = masked_softmax(xp.asarray(numbers), xp.asarray(mask))
+    assert_close(weights, oracles.masked_softmax(numbers, mask))
+
+
+def test_masked_softmax_along_another_axis(xp):
+    scores, mask = random(xp, 3, 4, 3), random(xp, 4, 4, 3) > 0
+    mask[:, 1], mask[2, :] = False, False  # a column without keys, and a row
+    expected = oracles.masked_softmax(scores.mT, mask.mT).T
+    assert_close(masked_softmax(scores, mask, axis=0), expected)
+
+
+def test_without_a_mask_it_is_softmax(xp):
+    scores = random(xp, 5, 2, 3)
+    assert_close(masked_softmax(scores), oracles.masked_softmax(scores))
+
+
+@each_dtype
+def test_a_query_without_keys_weighs_nothing(xp, dtype):
+    scores = random(xp, 6, 2, 3, dtype=dtype)
+    weights = masked_softmax(scores, xp.asarray([[False, False, False], [True, True, False]]))
+    assert weights[0, :].tolist() == [0, 0, 0]
+    assert weights[1, 2] == 0
+    assert float(xp.sum(weights[1, :])) == pytest.approx(1, abs=1e-2)
+
+
+@each_dtype
+def test_hidden_weights_are_zero_whatever_the_score(xp, dtype):
+    """Also where what is visible is far below any constant that one could fill in."""
+    largest = 6e4 if dtype == "float16" else 1e30
+    row = [-largest, -largest, largest, NAN, INF]
+    scores = xp.asarray([row], dtype=getattr(xp, dtype))
+    mask = xp.asarray([[True, True, False, False, False]])
+    assert masked_softmax(scores, mask).tolist() == [[0.5, 0.5, 0, 0, 0]]
+
+
+def test_a_score_of_minus_infinity_is_hidden(xp):
+    weights = masked_softmax(xp.asarray([[0.0, -INF], [-INF, -INF]]))
+    assert weights.tolist() == [[1, 0], [0, 0]]
+
+
+def test_masked_softmax_passes_visible_nan_on(xp):
+    weights = masked_softmax(xp.asarray([[NAN, 0.0], [0.0, 0.0]]), xp.asarray([True, True]))
+    assert np.isnan(weights[0, :].tolist()).all()
+    assert weights[1, :].tolist() == [0.5, 0.5]
+
+
+# Kinds
+
+
+@pytest.mark.parametrize("function", [softmax, masked_softmax])
+@pytest.mark.parametrize("numbers", [[1, 2, 3], [True, False, True]])
+def test_integers_and_booleans_become_the_default_float(xp, function, numbers):
+    weights = function(xp.asarray(numbers))
+    assert weights.dtype == xp.asarray(0.0).dtype
+    assert_close(weights, oracles.softmax([float(x) for x in numbers]))
+
+
+@pytest.mark.parametrize("function", [softmax, masked_softmax])
+def test_lists_are_turned_away(function):
+    with pytest.raises(TypeError, match=r"scores must be .* got list.*np\.asarray"):
+        function([1.0, 2.0])
+
+
+@pytest.mark.parametrize("axis, limit", [(3, "3 axes"), (-4, "-3")])
+@pytest.mark.parametrize("function", [softmax, masked_softmax])
+def test_an_axis_that_is_not_there(xp, function, axis, limit):
+    with pytest.raises(ValueError, match=f"axis must be .*{limit}.*, got {axis}"):
+        function(xp.zeros((2, 3, 4)), axis=axis)
+
+
+@pytest.mark.parametrize("axis", [None, 1.0, "1", (0, 1)])
+@pytest.mark.parametrize("function", [softmax, masked_softmax])
+def test_an_axis_that_is_no_number(xp, function, axis):
+    with pytest.raises(TypeError, match=f"axis must be an integer, got {type(axis).__name__}"):
+        function(xp.zeros((2, 3, 4)), axis=axis)
+
+
+@pytest.mark.parametrize("function", [softmax, masked_softmax])
+def test_one_score_alone_has_no_axis(xp, function):
+    with pytest.raises(ValueError, match="axis must be"):
+        function(xp.asarray(1.0))
+
+
+def test_a_mask_that_does_not_broadcast(xp):
+    with pytest.raises(ValueError, match=r"mask of shape \(2, 5\) .* \(2, 3, 5\).*padding_mask"):
+        masked_softmax(xp.zeros((2, 3, 5)), xp.ones((2, 5), dtype=xp.bool))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_a_mask_of_numbers_is_turned_away(xp, dtype):
+    with pytest.raises(TypeError, match=rf"mask must be boolean .*True = may attend.*{dtype}"):
+        masked_softmax(xp.zeros((1, 2)), xp.asarray([[1, 0]], dtype=getattr(xp, dtype)))
+
+
+# Inputs
+
+
+def test_scores_and_mask_are_not_written_to(xp):
+    scores, mask = xp.asarray([[1.0, 2.0], [3.0, 4.0]]), xp.asarray([[True, False], [False, False]])
+    softmax(scores)
+    masked_softmax(scores, mask)
+    assert scores.tolist() == [[1, 2], [3, 4]]
+    assert mask.tolist() == [[True, False], [False, False]]
+
+
+def test_read_only_and_strided_scores():
+    table = np.random.default_rng(7).standard_normal((4, 6))
+    table.flags.writeable = False
+    for view in (table, table.T, table[::-1, ::-2], np.broadcast_to(table[0], (3, 6))):
+        assert_close(softmax(view), oracles.masked_softmax(view))
+        assert_close(masked_softmax(view, view > 0), oracles.masked_softmax(view, view > 0))
+
+
+# Gradients
+
+
+@needs_torch
+def test_gradients_are_right():
+    import torch
+
+    torch.manual_seed(0)
+    scores = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
+    mask = torch.rand(2, 3, 4) > 0.4
+    mask[0, 0] = False  # a query without keys
+    for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+        assert check(softmax, (scores,))
+        assert check(lambda s: masked_softmax(s, mask), (scores,))
+
+
+@needs_torch
+def test_no_nan_enters_the_graph_through_a_query_without_keys():
+    import torch
+
+    scores = torch.tensor([[1.0, NAN, INF], [1.0, 2.0, 3.0]], requires_grad=True)
+    mask = torch.tensor([[False, False, False], [True, True, False]])
+    with no_nan_in_backward():
+        masked_softmax(scores, mask)[:, 0].sum().backward()
+    assert scores.grad.isfinite().all()
+    assert scores.grad[0].tolist() == [0, 0, 0]
+    assert scores.grad[1, 2] == 0
+
+
+@needs_torch
+@uses_torch_func
+def test_vmap_and_forward_mode():
+    import torch
+
+    scores, mask = torch.randn(4, 2, 3), torch.rand(4, 2, 3) > 0.5
+    together = masked_softmax(scores, mask)
+    assert torch.allclose(torch.func.vmap(masked_softmax)(scores, mask), together)
+    _, tangent = torch.func.jvp(softmax, (scores,), (torch.ones_like(scores),))
+    assert torch.allclose(tangent, torch.zeros(4, 2, 3), atol=1e-6)  # shifts are not noticed

@@ -1,0 +1,73 @@
+"""Read a finished figure back: its numbers, its pixels and its words."""
+
+import io
+
+import matplotlib.image
+import numpy as np
+from matplotlib.text import Text
+
+from d2lmini.plotting import show_heatmaps
+
+
+def heatmaps(matrices, **kwargs):
+    """Make a figure with the usual labels."""
+    return show_heatmaps(matrices, "Keys", "Queries", **kwargs)
+
+
+def drawn(ax):
+    """Return the numbers of one panel, NaN where nothing is drawn."""
+    (image,) = ax.images
+    return np.ma.filled(image.get_array(), np.nan)
+
+
+def limits(shown):
+    """Return the ends of the colour scale of every panel, as a set."""
+    return {ax.images[0].get_clim() for ax in shown.axes.flat}
+
+
+def pixels(shown, ax=None):
+    """Return the picture as 8-bit RGB, (height, width, 3): all of it, or one panel."""
+    rgba = matplotlib.image.imread(io.BytesIO(shown.png()))
+    rgb = (rgba[..., :3] * 255).round().astype(int)
+    if ax is None:
+        return rgb
+    box = ax.get_position()
+    height, width = rgb.shape[:2]
+    top, bottom = (round((1 - y) * height) for y in (box.y1, box.y0))
+    return rgb[top:bottom, round(box.x0 * width) : round(box.x1 * width)]
+
+
+def cell(panel, shape, query, key):
+    """Return the inner pixels of one cell, (k, 3), without the gaps between cells."""
+    height, width = panel.shape[0] / shape[0], panel.shape[1] / shape[1]
+    rows = slice(round((query + 0.15) * height), round((query + 0.85) * height))
+    columns = slice(round((key + 0.15) * width), round((key + 0.85) * width))
+    return panel[rows, columns].reshape(-1, 3)
+
+
+def texts(shown):
+    """Return all visible texts of the figure with their boxes in pixels."""
+    renderer = shown.figure.canvas.get_renderer()
+    shown.figure.draw(renderer)
+    found = shown.figure.findobj(lambda artist: isinstance(artist, Text))
+    return [
+        (text.get_text(), text.get_window_extent(renderer), text)
+        for text in found
+        if text.get_visible() and text.get_text()
+    ]
+
+
+def words(shown):
+    """Return the visible texts alone."""
+    return [text for text, _, _ in texts(shown)]
+
+
+def tick_labels(axis):
+    """Return the labels of an axis in order."""
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def random_weights(*shape, spread=2.0):
+    """Return rows of positive numbers that sum to 1."""
+    exp = np.exp(np.random.default_rng(0).normal(0, spread, shape))
+    return exp / exp.sum(-1, keepdims=True)

@@ -1,0 +1,139 @@
+"""The four colours can be told apart by everyone, and other figures look like the book."""
+
+import itertools
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from d2lmini.plotting import COLORS, theme, use_theme
+
+MEANINGS = ["query", "key", "value", "output"]
+
+# Machado, Oliveira and Fernandes (2009), severity 1.0, for linear RGB.
+VISION = {
+    "normal": np.eye(3),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+}
+
+
+def linear(rgb):
+    rgb = np.asarray(rgb)
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def oklab(rgb):
+    """Ottosson (2020): a space where distances are about as large as they look."""
+    lms = np.cbrt(
+        [
+            [0.4122214708, 0.5363325363, 0.0514459929],
+            [0.2119034982, 0.6806995451, 0.1073969566],
+            [0.0883024619, 0.2817188376, 0.6299787005],
+        ]
+        @ rgb
+    )
+    return [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ] @ lms
+
+
+def white_contrast(color):
+    return 1.05 / (linear(to_rgb(color)) @ [0.2126, 0.7152, 0.0722] + 0.05)
+
+
+def test_the_mapping_is_small_and_frozen():
+    assert list(COLORS) == [*MEANINGS, "ink", "grid"]
+    with pytest.raises(TypeError):
+        COLORS["query"] = "red"
+
+
+@pytest.mark.parametrize("name", [*MEANINGS, "ink"])
+def test_colours_can_be_read_as_text_on_white(name):
+    assert white_contrast(COLORS[name]) >= 4.5
+
+
+def test_the_grid_is_quiet():
+    assert white_contrast(COLORS["grid"]) < 1.5
+
+
+@pytest.mark.parametrize("vision", VISION)
+@pytest.mark.parametrize("pair", list(itertools.combinations(MEANINGS, 2)), ids="-".join)
+def test_the_four_are_distinct(vision, pair):
+    seen = [np.clip(VISION[vision] @ linear(to_rgb(COLORS[name])), 0, 1) for name in pair]
+    assert np.linalg.norm(oklab(seen[0]) - oklab(seen[1])) > 0.1  # 0.02 can just be seen
+
+
+def test_contrast_agrees_with_its_definition():
+    assert theme.contrast((0, 0, 0), (1, 1, 1)) == pytest.approx(21)
+    for name in MEANINGS:
+        found = theme.contrast(to_rgb(COLORS[name]), (1.0, 1.0, 1.0))
+        assert found == pytest.approx(white_contrast(COLORS[name]))
+
+
+@pytest.fixture
+def themed():
+    with matplotlib.rc_context():
+        matplotlib.rcParams["lines.linewidth"] = 40  # what a user may have set before
+        matplotlib.rcParams["axes.facecolor"] = "black"
+        use_theme()
+        yield
+
+
+def test_use_theme_makes_figures_of_the_book(themed):
+    figure = Figure()
+    ax = figure.subplots()
+    (line,) = ax.plot([0, 1], [0, 1])
+    assert figure.get_size_inches()[0] <= 6.4
+    assert figure.dpi == 96
+    assert not ax.spines["top"].get_visible() and not ax.spines["right"].get_visible()
+    assert ax.xaxis.get_gridlines()[0].get_visible()
+    assert ax.xaxis.get_gridlines()[0].get_color() == COLORS["grid"]
+    assert line.get_linewidth() < 3 and to_rgb(ax.get_facecolor()) == (1, 1, 1)
+    phone = 358 / (figure.get_size_inches()[0] * 96)  # 390 pixels without the margins of a page
+    sizes = [label.get_fontsize() for label in ax.get_xticklabels()]
+    assert min(sizes) / 72 * 96 * phone > 9
+
+
+def test_nothing_of_a_figure_is_cut(themed):
+    figure = Figure()
+    ax = figure.subplots()
+    ax.plot([0, 1e6], [0, 1e-6])
+    ax.set(xlabel="a label", ylabel="another label", title="a title")
+    FigureCanvasAgg(figure).draw()
+    box = figure.get_tightbbox()
+    assert box.x0 >= 0 and box.y0 >= 0
+    assert (box.x1, box.y1) <= tuple(figure.get_size_inches())
+
+
+def test_the_colours_of_a_cycle_have_no_meaning_and_differ_in_lightness(themed):
+    cycle = matplotlib.rcParams["axes.prop_cycle"].by_key()
+    assert list(cycle) == ["color"]
+    assert not set(cycle["color"]) & {COLORS[name] for name in MEANINGS}
+    contrasts = sorted(map(white_contrast, cycle["color"]))
+    assert contrasts[0] >= 3
+    assert all(b / a > 1.5 for a, b in itertools.pairwise(contrasts))
+
+
+def test_it_works_in_a_script_and_leaves_pyplot_and_ipython_alone():
+    code = (
+        "from d2lmini.plotting import use_theme; use_theme(); import sys; "
+        "print(*sorted({'IPython', 'matplotlib.pyplot', 'torch'} & set(sys.modules)), 'done')"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["done"]
