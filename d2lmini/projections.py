@@ -90,6 +90,15 @@ class SelfAttention(nn.Module):
     d_model, d_k, d_v, bias
         As in `QKVProjection`, whose parameters are the only ones: there is no output projection.
 
+    Attributes
+    ----------
+    project : QKVProjection
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a size is not a positive integer.
+
     Examples
     --------
     >>> import torch
@@ -111,6 +120,14 @@ class SelfAttention(nn.Module):
         -------
         Attention
             ``output`` (..., n, d_v) and ``weights`` (..., n, n).
+
+        Raises
+        ------
+        TypeError
+            If `x` is not a tensor of real numbers in the dtype of the weights, or `mask` is not
+            boolean.
+        ValueError
+            If shapes do not fit together.
         """
         query, key, value = self.project(x)
         return attention(query, key, value, mask=mask, causal=causal)
