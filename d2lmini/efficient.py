@@ -94,20 +94,21 @@ class KeyValueCache:
                 f"each key needs one value, got key {tuple(key.shape)} and value "
                 f"{tuple(value.shape)}"
             )
+        seen = self.context + key.shape[-2]
         old_keys, old_values = [], []
         if self.key is not None and self.value is not None:
             _check_continues("key", key, self.key)
             _check_continues("value", value, self.value)
-            first = len(self) - self.context
-            old_keys, old_values = [self.key[..., first:, :]], [self.value[..., first:, :]]
+            old_keys, old_values = [self.key], [self.value]
         key = xp.concat([*old_keys, key], axis=-2)  # always a copy: the caller's stay his own
         value = xp.concat([*old_values, value], axis=-2)
+        length = key.shape[-2]
         self.key, self.value = key, value
-        if self.window is not None and key.shape[-2] > self.window:
-            first = key.shape[-2] - self.window
+        if self.window is not None and length > self.window:
+            first = length - self.window
             self.key = xp.concat([key[..., first:, :]], axis=-2)  # a view would keep all in memory
             self.value = xp.concat([value[..., first:, :]], axis=-2)
-        return key, value
+        return key[..., length - seen :, :], value[..., length - seen :, :]
 
 
 def _check_continues(name: str, new: Array, kept: Array) -> None:

@@ -155,7 +155,7 @@ class MultiHeadAttention(nn.Module):
             k, v = cache.append(k, v)
             mask = _within_window(cache, q, k, mask)
         k, v = (share_heads(x, self.num_heads) for x in (k, v))
-        if need_weights or 0 in (*q.shape, *k.shape) or in_transform(q, k, v):
+        if need_weights or 0 in (*q.shape, *k.shape, *v.shape) or in_transform(q, k, v):
             heads, weights = attention(q, k, v, mask=mask, causal=causal)
             if self.training and self.dropout > 0:
                 heads = functional.dropout(weights, self.dropout) @ v

@@ -3,7 +3,10 @@
 import numpy as np
 import oracles
 import pytest
-from comparing import assert_close, dtype_name, each_dtype, random
+from comparing import assert_close, dtype_name, each_dtype, many, random
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from implementations import multi_head
 
 from d2lmini import (
@@ -111,6 +114,60 @@ def test_it_is_the_definition_head_by_head(xp, dtype, causal, heads, kv_heads):
     assert dtype_name(result.output) == dtype_name(result.weights) == dtype
     assert_close(result.output, output, scale=100)
     assert_close(result.weights, table, scale=20)
+
+
+@st.composite
+def calls(draw):
+    """Heads, sizes (also 0), batch axes that broadcast, and a mask for all heads or per head."""
+    heads = draw(st.integers(1, 4))
+    kv_heads = draw(st.sampled_from([g for g in range(1, heads + 1) if heads % g == 0]))
+    n, m = draw(st.integers(0, 4)), draw(st.integers(0, 4))
+    batch = draw(hnp.array_shapes(min_dims=0, max_dims=2, min_side=1, max_side=3))
+    batches = [draw(part_of(batch)) for _ in range(3)]
+    mask_shape = draw(part_of((*np.broadcast_shapes(*batches[:2]), n, m)))
+    per_head = len(mask_shape) >= 2 and draw(st.booleans())
+    if per_head:
+        full = (*np.broadcast_shapes(*batches[:2]), n, m)
+        mask_shape = (*full[:-2], draw(st.sampled_from([1, heads])), *full[-2:])
+    mask = draw(hnp.arrays(np.bool_, mask_shape))
+    return heads, kv_heads, n, m, batches, mask, per_head, draw(st.booleans())
+
+
+@st.composite
+def part_of(draw, shape):
+    """Return a shape that broadcasts to the given one."""
+    sides = tuple(draw(st.sampled_from([1, side])) for side in shape)
+    return sides[draw(st.integers(0, len(sides))) :]
+
+
+@many
+@given(call=calls())
+def test_any_sizes_batches_and_masks(xp, call):
+    heads, kv_heads, n, m, batches, mask, per_head, causal = call
+    weights = weights_for(xp, heads, kv_heads)
+    shapes = zip(batches, ((n, 4), (m, 5), (m, 3)), strict=True)
+    arrays = [random(xp, i, *batch, *shape) for i, (batch, shape) in enumerate(shapes)]
+    output, table = multi_head_attention(
+        *arrays,
+        *weights,
+        num_heads=heads,
+        num_kv_heads=kv_heads,
+        mask=xp.asarray(mask),
+        causal=causal,
+    )
+    exact = [oracles.floats(w) for w in weights]
+    masks = [mask] * heads
+    if per_head:
+        each = np.broadcast_to(mask, (*mask.shape[:-3], heads, *mask.shape[-2:]))
+        masks = [each[..., head, :, :] for head in range(heads)]
+    for head, own in enumerate(masks):  # what the loops say of this head under its own mask
+        _, expected = multi_head(*arrays, exact, heads, kv_heads, mask=own, is_causal=causal)
+        found = oracles.floats(table)[..., head, :, :]
+        expected = expected[..., head, :, :]
+        np.testing.assert_allclose(*np.broadcast_arrays(found, expected), rtol=1e-9, atol=1e-12)
+    if not per_head:
+        expected, _ = multi_head(*arrays, exact, heads, kv_heads, mask=mask, is_causal=causal)
+        assert_close(output, expected, scale=1000)
 
 
 def test_one_head_with_no_projection_is_attention(xp):

@@ -1,0 +1,313 @@
+"""Every implementation of attention there is, one line each, for ``test_invariants.py``.
+
+An implementation is called as ``function(query, key, value, mask=..., causal=...)`` with float64
+arrays of d_q = d_k = 4 and d_v = 3, and returns its output, or output and weights. Beside it stands
+``expected``, the same in plain loops. What it cannot do stands in ``lacks``:
+
+mask, causal    it has no such argument
+weights         it returns the output alone
+everything      it is causal, always: a key that comes later is never seen
+rectangles      it needs as many queries as keys
+gradients       it cannot be differentiated
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import oracles
+from comparing import TORCH
+
+from d2lmini import (
+    additive_score,
+    attention,
+    bilinear_score,
+    cosine_score,
+    dot_product_score,
+    gaussian_score,
+    multi_head_attention,
+    nadaraya_watson,
+    scaled_dot_product_score,
+)
+
+D, D_V = 4, 3  # length of queries and keys, and of values
+CAN = {"mask", "causal", "weights", "everything", "rectangles", "gradients"}
+
+
+@dataclass(frozen=True)
+class Implementation:
+    name: str
+    function: Callable[..., Any]
+    expected: Callable[..., tuple[np.ndarray, np.ndarray]]
+    kind: str  # numpy or torch
+    lacks: frozenset[str] = frozenset()
+
+    def __call__(self, query, key, value, *, mask=None, causal=False):
+        """Run on NumPy arrays or tensors, and return output and weights (or None) of its kind."""
+        query, key, value = (self.array(x) for x in (query, key, value))
+        options = {} if mask is None else {"mask": self.array(mask)}
+        if causal:
+            options["causal"] = True
+        result = self.function(query, key, value, **options)
+        return result if isinstance(result, tuple) else (result, None)
+
+    def can(self, *features):
+        return self.lacks.isdisjoint(features)
+
+    def array(self, x):
+        if self.kind == "numpy":
+            return x
+        import torch
+
+        return x if isinstance(x, torch.Tensor) else torch.as_tensor(x)
+
+
+def implementation(
+    name, function, expected=oracles.attention, *, kinds=("numpy", "torch"), lacks=""
+):
+    """Describe a function, on each kind of array that it takes and that is installed."""
+    missing = frozenset(lacks.split())
+    assert missing <= CAN, f"{name} lacks {missing - CAN}, which no invariant asks for"
+
+    def in_loops(query, key, value, mask=None, causal=False):
+        seen = {} if mask is None else {"mask": mask}
+        return expected(query, key, value, **seen, **({"is_causal": True} if causal else {}))
+
+    return [
+        Implementation(
+            f"{name} [{kind}]",
+            function,
+            in_loops,
+            kind,
+            missing | {"gradients"} if kind == "numpy" else missing,
+        )
+        for kind in kinds
+        if kind == "numpy" or TORCH
+    ]
+
+
+def implement(*arguments, **options):
+    """Let an implementation join the suite; the arguments are those of `implementation`."""
+    IMPLEMENTATIONS.extend(implementation(*arguments, **options))
+
+
+def numbers(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def like(x, array):
+    """Return an array in the kind of x."""
+    return array if isinstance(x, np.ndarray) else x.new_tensor(array)
+
+
+# The same with several heads, in loops. `weighted_sum` is the matrix product, written out.
+
+
+def project(x, weight, bias=0.0):
+    return oracles.weighted_sum(oracles.floats(x), weight) + bias
+
+
+def multi_head(query, key, value, weights, heads, kv_heads, biases=(0, 0, 0, 0), **seen):
+    """Attend with each head by itself; a mask in `seen` has no head axis."""
+    w_q, w_k, w_v, w_o = weights
+    b_q, b_k, b_v, b_o = biases
+    q, k, v = project(query, w_q, b_q), project(key, w_k, b_k), project(value, w_v, b_v)
+    d_k, d_v = w_q.shape[1] // heads, w_v.shape[1] // kv_heads
+    outputs, tables = [], []
+    for head in range(heads):
+        shared = head // (heads // kv_heads)
+        output, table = oracles.attention(
+            q[..., head * d_k : (head + 1) * d_k],
+            k[..., shared * d_k : (shared + 1) * d_k],
+            v[..., shared * d_v : (shared + 1) * d_v],
+            **seen,
+        )
+        outputs.append(output)
+        tables.append(np.broadcast_to(table, (*output.shape[:-1], table.shape[-1])))
+    return project(np.concatenate(outputs, axis=-1), w_o, b_o), np.stack(tables, axis=-3)
+
+
+# Parameters, in the order they are used.
+
+BILINEAR = numbers(1, D, D)
+ADDITIVE = numbers(2, D, 5), numbers(3, D, 5), numbers(4, 5)
+HEADS = numbers(5, D, 6), numbers(6, D, 6), numbers(7, D_V, 4), numbers(8, 4, 5)  # 2 × 3, 2 × 2
+GROUPED = numbers(5, D, 8), numbers(6, D, 4), numbers(7, D_V, 6), numbers(8, 12, 5)  # 4 × 2, 2 × 3
+
+IMPLEMENTATIONS: list[Implementation] = []
+
+
+def scored(score, *weights):
+    """Return `attention` with this score."""
+
+    def attend(query, key, value, **options):
+        given = [like(query, w) for w in weights]
+        return attention(query, key, value, score=lambda q, k: score(q, k, *given), **options)
+
+    return attend
+
+
+def loop_scored(score, *weights):
+    return functools.partial(oracles.attention, score=lambda q, k: score(q, k, *weights))
+
+
+def headed(weights, heads, kv_heads=None):
+    """Return `multi_head_attention` with these weights."""
+
+    def attend(query, key, value, **options):
+        given = [like(query, w) for w in weights]
+        return multi_head_attention(
+            query, key, value, *given, num_heads=heads, num_kv_heads=kv_heads, **options
+        )
+
+    return attend
+
+
+def loop_headed(weights, heads, kv_heads):
+    return functools.partial(multi_head, weights=weights, heads=heads, kv_heads=kv_heads)
+
+
+def loops(query, key, value, mask=True, causal=False):
+    return oracles.attention(query, key, value, mask, causal)
+
+
+implement("loops", loops, kinds=["numpy"])
+implement("attention", attention)
+implement("dot product", scored(dot_product_score), loop_scored(oracles.dot_product))
+implement("scaled by hand", scored(lambda q, k: scaled_dot_product_score(q, k, scale=0.5)))
+implement("cosine", scored(cosine_score), loop_scored(oracles.cosine))
+implement("gaussian", scored(gaussian_score), loop_scored(oracles.gaussian))
+implement("bilinear", scored(bilinear_score, BILINEAR), loop_scored(oracles.bilinear, BILINEAR))
+implement("additive", scored(additive_score, *ADDITIVE), loop_scored(oracles.additive, *ADDITIVE))
+for kernel in oracles.KERNELS:
+    implement(
+        f"nadaraya_watson, {kernel}",
+        functools.partial(nadaraya_watson, kernel=kernel, width=3.0),
+        functools.partial(oracles.nadaraya_watson, kernel=kernel, width=3.0),
+        lacks="mask causal",
+    )
+implement("multi_head_attention", headed(HEADS, 2), loop_headed(HEADS, 2, 2))
+implement("multi_head_attention, grouped", headed(GROUPED, 4, 2), loop_headed(GROUPED, 4, 2))
+
+if TORCH:
+    import torch
+
+    from d2lmini import AdditiveAttention, KeyValueCache, MultiHeadAttention, SelfAttention
+
+    def filled(module):
+        """Return the module in float64, with parameters of its own."""
+        with torch.no_grad():
+            for seed, parameter in enumerate(module.double().parameters()):
+                parameter.copy_(torch.as_tensor(numbers(seed, *parameter.shape)))
+        return module.requires_grad_(False)
+
+    def loop_layer(layer):
+        """Return the same as a layer with several heads, in loops."""
+        linear = layer.w_q, layer.w_k, layer.w_v, layer.w_o
+        return functools.partial(
+            multi_head,
+            weights=[x.weight.T.numpy() for x in linear],
+            biases=[0 if x.bias is None else x.bias.numpy() for x in linear],
+            heads=layer.num_heads,
+            kv_heads=layer.num_kv_heads,
+        )
+
+    def without_weights(layer):
+        def attend(*inputs, **options):
+            output, weights = layer(*inputs, **options)
+            assert weights is None
+            return output
+
+        return attend
+
+    def with_weights(layer):
+        return functools.partial(layer, need_weights=True)
+
+    def on_one_batch(*inputs):
+        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in inputs))
+        return [x.expand(*batch, *x.shape[-2:]) for x in inputs]
+
+    def cached(layer, tokens, make_cache=KeyValueCache):
+        """Return a causal layer that is given a few tokens at a time."""
+
+        def attend(query, key, value, *, mask=None, causal):
+            assert causal
+            key, value = on_one_batch(key, value)  # which a cache asks for
+            n, m = query.shape[-2], key.shape[-2]
+            step = functools.partial(layer, causal=True, need_weights=True, cache=make_cache())
+            seen = max(m - n, 0)  # the keys of earlier tokens, which ask nothing now
+            before = key[..., :seen, :], value[..., :seen, :]
+            pieces = [step(query[..., :0, :], *before)]
+            for start in range(0, n, tokens):
+                stop = min(start + tokens, n)
+                upto = max(stop + m - n, 0)
+                new = key[..., seen:upto, :], value[..., seen:upto, :]
+                rows = None if mask is None else mask.expand(*mask.shape[:-2], n, m)
+                rows = None if mask is None else rows[..., start:stop, :upto]
+                pieces.append(step(query[..., start:stop, :], *new, mask=rows))
+                seen = upto
+            outputs, tables = zip(*pieces, strict=True)
+            wide = [torch.nn.functional.pad(w, (0, m - w.shape[-1])) for w in tables]
+            return torch.cat(outputs, dim=-2), torch.cat(wide, dim=-2)
+
+        return attend
+
+    def side_by_side(module):
+        """Return `SelfAttention` of tokens that hold query, key and value side by side."""
+        with torch.no_grad():
+            for linear, first, size in zip(
+                (module.project.w_q, module.project.w_k, module.project.w_v),
+                (0, D, 2 * D),
+                (D, D, D_V),
+                strict=True,
+            ):
+                linear.weight[:, :first] = 0
+                linear.weight[:, first + size :] = 0
+
+        def attend(query, key, value, **options):
+            return module(torch.cat(on_one_batch(query, key, value), dim=-1), **options)
+
+        return attend
+
+    def loop_self_attention(module):
+        own = module.project
+        linear = [(own.w_q, 0, D), (own.w_k, D, D), (own.w_v, 2 * D, D_V)]
+        weights = [x.weight[:, first : first + size].T.numpy() for x, first, size in linear]
+        biases = [x.bias.numpy() for x, _, _ in linear]
+
+        def attend(query, key, value, **seen):
+            inputs = zip((query, key, value), weights, biases, strict=True)
+            return oracles.attention(*(project(x, w, b) for x, w, b in inputs), **seen)
+
+        return attend
+
+    def loop_additive(module):
+        parts = (
+            module.w_q.weight.T.numpy(),
+            module.w_k.weight.T.numpy(),
+            module.w_v.weight[0].numpy(),
+        )
+        return loop_scored(oracles.additive, *parts)
+
+    two = filled(MultiHeadAttention(4, 2, vdim=3))
+    biased = filled(MultiHeadAttention(4, 2, vdim=3, bias=True))
+    grouped = filled(MultiHeadAttention(4, 4, num_kv_heads=2, vdim=3))
+    shared = filled(MultiHeadAttention(4, 4, num_kv_heads=1, vdim=3, bias=True))
+    single = filled(SelfAttention(2 * D + D_V, 5, 6, bias=True))
+    learned = filled(AdditiveAttention(D, D, 5))
+    module = functools.partial(implement, kinds=["torch"])
+
+    module("MultiHeadAttention", without_weights(two), loop_layer(two), lacks="weights")
+    module("MultiHeadAttention, weights", with_weights(two), loop_layer(two))
+    module("with bias", without_weights(biased), loop_layer(biased), lacks="weights")
+    module("with bias, weights", with_weights(biased), loop_layer(biased))
+    module("grouped heads", without_weights(grouped), loop_layer(grouped), lacks="weights")
+    module("grouped heads, weights", with_weights(grouped), loop_layer(grouped))
+    module("one kv head", without_weights(shared), loop_layer(shared), lacks="weights")
+    module("cached by token", cached(biased, 1), loop_layer(biased), lacks="everything")
+    module("cached in chunks", cached(two, 2), loop_layer(two), lacks="everything")
+    module("cached, grouped", cached(grouped, 1), loop_layer(grouped), lacks="everything")
+    module("SelfAttention", side_by_side(single), loop_self_attention(single), lacks="rectangles")
+    module("AdditiveAttention", learned, loop_additive(learned), lacks="causal")

@@ -1,0 +1,186 @@
+"""AdditiveAttention: the additive score, learned."""
+
+import copy
+
+import oracles
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from comparing import no_nan_in_backward, uses_torch_func  # noqa: E402
+from torch.testing import assert_close  # noqa: E402
+
+from d2lmini import AdditiveAttention, additive_score, attention, padding_mask  # noqa: E402
+
+EXACT = {"rtol": 1e-12, "atol": 1e-12}
+
+
+def layer(**options):
+    return AdditiveAttention(4, 3, 6, **options).double()
+
+
+def inputs(n=3, m=5, batch=(2,), dtype=torch.float64):
+    return [torch.randn(*batch, *shape, dtype=dtype) for shape in ((n, 4), (m, 3), (m, 2))]
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3), (0,)])
+@pytest.mark.parametrize("n, m", [(3, 5), (5, 3), (1, 1), (0, 4), (4, 0)])
+def test_it_is_the_definition(batch, n, m):
+    attend, given = layer(), inputs(n, m, batch)
+    w_q, w_k, w_v = (x.weight.detach().T.tolist() for x in (attend.w_q, attend.w_k, attend.w_v))
+    w_v = [row[0] for row in w_v]
+    expected = oracles.attention(*given, score=lambda q, k: oracles.additive(q, k, w_q, w_k, w_v))
+    result = attend(*given)
+    for one, other in zip(result, expected, strict=True):
+        assert_close(one.detach(), torch.as_tensor(other), **EXACT)
+
+
+@pytest.mark.parametrize("kind", ["lengths", "rows", "items", "nothing"])
+def test_a_mask(kind):
+    mask = {
+        "lengths": padding_mask(torch.tensor([0, 4]), 5),
+        "rows": torch.rand(3, 5) < 0.5,
+        "items": torch.rand(2, 3, 5) < 0.5,
+        "nothing": torch.zeros(3, 5, dtype=torch.bool),
+    }[kind]
+    attend, (query, key, value) = layer(), inputs()
+    w_q, w_k, w_v = attend.w_q.weight.T, attend.w_k.weight.T, attend.w_v.weight[0]
+    result = attend(query, key, value, mask=mask)
+    expected = attention(
+        query, key, value, mask=mask, score=lambda q, k: additive_score(q, k, w_q, w_k, w_v)
+    )
+    assert_close(result, expected, **EXACT)
+    assert not result.weights[~mask.expand(2, 3, 5)].any()
+    with no_nan_in_backward():
+        result.output.sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in attend.parameters())
+
+
+def test_weights_are_before_dropout_which_is_for_training_only():
+    attend, given = layer(dropout=0.5), inputs()
+    attend.train()
+    first, second = attend(*given), attend(*given)
+    assert not torch.allclose(first.output, second.output)
+    assert torch.equal(first.weights, second.weights)
+    assert_close(first.weights.sum(dim=-1), torch.ones(2, 3).double(), **EXACT)
+    attend.eval()
+    quiet = attend(*given)
+    assert torch.equal(quiet.output, attend(*given).output)
+    assert_close(quiet.output, quiet.weights @ given[2], **EXACT)
+    assert torch.equal(quiet.weights, first.weights)
+
+
+def test_dropout_leaves_the_mean_as_it_is():
+    attend, (query, key, value) = layer(dropout=0.4).train(), inputs(batch=())
+    mean = attend(query.expand(4000, 3, 4), key, value).output.mean(dim=0)
+    assert_close(mean, attend.eval()(query, key, value).output, rtol=0, atol=0.1)
+
+
+def test_a_score_for_every_pair_of_different_widths():
+    attend = layer()
+    assert attend.w_q.weight.shape == (6, 4)
+    assert attend.w_k.weight.shape == (6, 3)
+    assert attend.w_v.weight.shape == (1, 6)
+    assert sum(p.numel() for p in attend.parameters()) == 6 * (4 + 3 + 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_dtype(dtype):
+    output, weights = AdditiveAttention(4, 3, 6).to(dtype)(*inputs(dtype=dtype))
+    assert output.dtype == weights.dtype == dtype
+
+
+def test_autocast():
+    attend, given = AdditiveAttention(4, 3, 6), inputs(dtype=torch.float32)
+    expected = attend(*given).output
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, _ = attend(*given)
+    assert_close(output.float(), expected, rtol=0.05, atol=0.05)
+
+
+def test_it_compiles_in_one_graph():
+    attend, given = layer(), inputs()
+    mask = padding_mask(torch.tensor([2, 5]), 5)
+    torch.compiler.reset()
+    compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
+    assert_close(compiled(*given, mask=mask), attend(*given, mask=mask), **EXACT)
+
+
+@uses_torch_func
+def test_transforms():
+    attend, given = layer(), inputs(batch=(1,))
+
+    def output(*given):
+        return attend(*given).output
+
+    assert_close(torch.func.vmap(output)(*given), output(*given), **EXACT)
+    steps = [1e-6 * torch.randn_like(x) for x in given]
+    _, tangent = torch.func.jvp(output, tuple(given), tuple(steps))
+    moved = output(*(x + step for x, step in zip(given, steps, strict=True)))
+    assert_close(tangent, moved - output(*given), rtol=0, atol=1e-9)
+    assert torch.linalg.norm(tangent) > 1e-7
+    leaves = tuple(x.clone().requires_grad_() for x in given)
+    assert torch.autograd.gradcheck(output, leaves, fast_mode=True)
+    assert torch.autograd.gradgradcheck(output, leaves, fast_mode=True)
+
+
+def test_state_dict_round_trip_and_copies():
+    attend, given = layer(), inputs()
+    twin = layer()
+    assert not torch.allclose(twin(*given).output, attend(*given).output)
+    twin.load_state_dict(attend.state_dict())
+    for same in (twin, copy.deepcopy(attend)):
+        assert torch.equal(same(*given).output, attend(*given).output)
+
+
+def test_integers_become_the_dtype_of_the_weights():
+    attend = layer()
+    query, key, value = (torch.ones_like(x, dtype=torch.int64) for x in inputs())
+    result = attend(query, key, value)
+    assert_close(result, attend(query.double(), key.double(), value.double()), **EXACT)
+
+
+QUERY, KEY, VALUE = (torch.zeros(2, *shape).double() for shape in ((3, 4), (5, 3), (5, 2)))
+BAD = {
+    "query": (
+        (QUERY[..., :3], KEY, VALUE),
+        ValueError,
+        r"query .*\(\.\.\., n, 4\), got \(2, 3, 3\)",
+    ),
+    "key": ((QUERY, KEY[..., :2], VALUE), ValueError, r"key .*\(\.\.\., n, 3\), got \(2, 5, 2\)"),
+    "lengths": ((QUERY, KEY, VALUE[:, :4]), ValueError, r"5 keys and 4 values .*\(2, 4, 2\)"),
+    "batches": ((QUERY, KEY.repeat(2, 1, 1), VALUE), ValueError, r"\(2, 3, 4\).*\(4, 5, 3\)"),
+    "a vector": ((QUERY, KEY, VALUE[0, 0]), ValueError, r"value .*got \(2,\)"),
+    "float32 key": ((QUERY, KEY.float(), VALUE), TypeError, "key has dtype torch.float32"),
+    "float32 value": ((QUERY, KEY, VALUE.float()), TypeError, "value has dtype torch.float32"),
+    "NumPy query": ((QUERY.numpy(), KEY, VALUE), TypeError, "query must be a PyTorch tensor"),
+    "NumPy value": ((QUERY, KEY, VALUE.numpy()), TypeError, "value must be a PyTorch tensor"),
+    "list": ((QUERY, KEY, [[1.0]]), TypeError, "value must be a NumPy array or a PyTorch tensor"),
+}
+
+
+@pytest.mark.parametrize("given, kind, said", BAD.values(), ids=BAD)
+def test_inputs_that_do_not_fit(given, kind, said):
+    with pytest.raises(kind, match=said):
+        layer()(*given)
+
+
+def test_masks_that_do_not_fit():
+    with pytest.raises(TypeError, match=r"boolean \(True = may attend\), got torch.int64"):
+        layer()(QUERY, KEY, VALUE, mask=torch.ones(3, 5, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"mask of shape \(2, 5\) .*\(2, 3, 5\).*padding_mask"):
+        layer()(QUERY, KEY, VALUE, mask=torch.ones(2, 5, dtype=torch.bool))
+
+
+@pytest.mark.parametrize(
+    "sizes, options, kind, said",
+    [
+        ((0, 3, 6), {}, ValueError, "query_dim must be at least 1, got 0"),
+        ((4, -1, 6), {}, ValueError, "key_dim must be at least 1, got -1"),
+        ((4, 3, 1.5), {}, TypeError, "hidden_dim must be an integer, got float"),
+        ((4, 3, 6), {"dropout": 2}, ValueError, "dropout .* between 0 and 1, got 2"),
+    ],
+)
+def test_sizes_that_are_none(sizes, options, kind, said):
+    with pytest.raises(kind, match=said):
+        AdditiveAttention(*sizes, **options)

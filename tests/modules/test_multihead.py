@@ -1,0 +1,707 @@
+"""MultiHeadAttention, the PyTorch module: parity with PyTorch's own, and its two paths in one."""
+
+import copy
+import pickle
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from comparing import no_nan_in_backward, uses_torch_func  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.testing import assert_close  # noqa: E402
+
+from d2lmini import (  # noqa: E402
+    KeyValueCache,
+    MultiHeadAttention,
+    causal_mask,
+    merge_heads,
+    multi_head_attention,
+    padding_mask,
+    split_heads,
+)
+
+EXACT = {"rtol": 1e-12, "atol": 1e-12}
+TOLERANCE = {
+    torch.float64: EXACT,
+    torch.float32: {"rtol": 1e-5, "atol": 1e-5},
+    torch.float16: {"rtol": 5e-3, "atol": 5e-3},
+    torch.bfloat16: {"rtol": 4e-2, "atol": 4e-2},
+}
+each_mode = pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+each_grad = pytest.mark.parametrize("grad", [True, False], ids=["grad", "no_grad"])
+either_path = pytest.mark.parametrize("need_weights", [False, True], ids=["fused", "weights"])
+
+
+def layer(*arguments, dtype=torch.float64, **options):
+    """Return a layer whose biases are not zero."""
+    made = MultiHeadAttention(*(arguments or (8, 2)), **options).to(dtype)
+    for parameter in made.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    return made
+
+
+def sequence(*shape, dtype=torch.float64):
+    return torch.randn(*(shape or (2, 5, 8)), dtype=dtype)
+
+
+# Parity with torch.nn.MultiheadAttention
+
+
+def theirs_and_ours(**options):
+    theirs = nn.MultiheadAttention(8, 2, dtype=torch.float64, **options)
+    for parameter in theirs.parameters():
+        nn.init.normal_(parameter, std=0.5)  # PyTorch sets biases to 0, where they would not matter
+    return theirs, MultiHeadAttention.from_torch(theirs)
+
+
+def call_theirs(theirs, query, key, value, **options):
+    """Call with the batch first, and return the output so, whatever the layer was made for."""
+    if theirs.batch_first:
+        return theirs(query, key, value, **options)
+    swapped = [x.swapaxes(0, 1) for x in (query, key, value)]
+    output, weights = theirs(*swapped, **options)
+    return output.swapaxes(0, 1), weights
+
+
+def gradients(theirs, ours):
+    """Yield pairs of gradients of the same parameter."""
+    if theirs.in_proj_weight is not None:
+        weights = theirs.in_proj_weight.grad.chunk(3)
+    else:
+        weights = [getattr(theirs, f"{x}_proj_weight").grad for x in "qkv"]
+    linear = (ours.w_q, ours.w_k, ours.w_v)
+    yield from ((w, x.weight.grad) for w, x in zip(weights, linear, strict=True))
+    yield theirs.out_proj.weight.grad, ours.w_o.weight.grad
+    if theirs.in_proj_bias is not None:
+        biases = theirs.in_proj_bias.grad.chunk(3)
+        yield from ((b, x.bias.grad) for b, x in zip(biases, linear, strict=True))
+        yield theirs.out_proj.bias.grad, ours.w_o.bias.grad
+
+
+HIDDEN = torch.tensor([[False] * 5, [False, False, False, True, True], [True, False] * 2 + [True]])
+BLOCKED = torch.ones(4, 5, dtype=torch.bool).triu(2)
+
+
+@pytest.mark.parametrize("masks", ["none", "padding", "attn", "both", "per head"])
+@pytest.mark.parametrize("sizes", [{}, {"kdim": 5}, {"vdim": 3}, {"kdim": 5, "vdim": 3}], ids=str)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("batch_first", [True, False], ids=["batch first", "batch second"])
+@either_path
+def test_from_torch_gives_the_same_numbers_and_gradients(
+    batch_first, bias, sizes, masks, need_weights
+):
+    theirs, ours = theirs_and_ours(batch_first=batch_first, bias=bias, **sizes)
+    own = [sequence(3, 4, 8), sequence(3, 5, sizes.get("kdim", 8)), None]
+    own[2] = sequence(3, 5, sizes.get("vdim", 8))
+    given = [[x.clone().requires_grad_() for x in own] for _ in range(2)]
+    options, mask = {}, None
+    if masks in ("padding", "both"):
+        options["key_padding_mask"], mask = HIDDEN, ~HIDDEN[:, None, :]
+    if masks in ("attn", "both"):
+        options["attn_mask"] = BLOCKED
+        mask = ~BLOCKED if mask is None else mask & ~BLOCKED
+    if masks == "per head":
+        per_head = torch.rand(3, 2, 4, 5) < 0.4
+        per_head[..., 0] = False  # a row without keys is NaN there
+        options["attn_mask"], mask = per_head.flatten(0, 1), ~per_head
+    expected = call_theirs(theirs, *given[0], average_attn_weights=False, **options)
+    result = ours(*given[1], mask=mask, need_weights=need_weights)
+    assert_close(result.output, expected[0], **EXACT)
+    if need_weights:
+        assert_close(result.weights, expected[1], **EXACT)
+    direction = torch.randn_like(expected[0])
+    expected[0].backward(direction)
+    result.output.backward(direction)
+    for their_input, our_input in zip(*given, strict=True):
+        assert_close(our_input.grad, their_input.grad, **EXACT)
+    pairs = list(gradients(theirs, ours))
+    assert len(pairs) == (8 if bias else 4)
+    for their_gradient, our_gradient in pairs:
+        assert_close(our_gradient, their_gradient, **EXACT)
+
+
+@each_mode
+@each_grad
+@either_path
+def test_parity_on_every_path_that_either_may_take(training, grad, need_weights):
+    """PyTorch takes a fast path of its own in eval without gradients."""
+    theirs, ours = theirs_and_ours(batch_first=True)
+    theirs.train(training)
+    ours.train(training)
+    x = sequence(3, 5, 8)
+    with torch.set_grad_enabled(grad):
+        expected, _ = theirs(x, x, x, key_padding_mask=HIDDEN, need_weights=False)
+        output, _ = ours(x, mask=~HIDDEN[:, None, :], need_weights=need_weights)
+    assert_close(output, expected, **EXACT)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_from_torch_keeps_dtype_mode_dropout_and_what_is_frozen(dtype):
+    theirs = nn.MultiheadAttention(8, 2, dropout=0.25, dtype=dtype).eval()
+    theirs.out_proj.requires_grad_(False)
+    ours = MultiHeadAttention.from_torch(theirs)
+    assert {p.dtype for p in ours.parameters()} == {dtype}
+    assert (ours.training, ours.dropout) == (False, 0.25)
+    assert not any(p.requires_grad for p in ours.w_o.parameters())
+    assert all(p.requires_grad for p in ours.w_q.parameters())
+    assert MultiHeadAttention.from_torch(theirs.train()).training
+
+
+def test_from_torch_copies_and_draws_no_random_numbers():
+    theirs = nn.MultiheadAttention(8, 2)
+    before = torch.get_rng_state()
+    ours = MultiHeadAttention.from_torch(theirs)
+    assert torch.equal(torch.get_rng_state(), before)
+    theirs.in_proj_weight.data.zero_()
+    assert ours.w_q.weight.any()
+
+
+@pytest.mark.parametrize("option", ["add_bias_kv", "add_zero_attn"])
+def test_from_torch_turns_away_keys_that_no_input_has(option):
+    with pytest.raises(ValueError, match=f"{option}=True"):
+        MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, **{option: True}))
+
+
+def test_from_torch_of_something_else():
+    with pytest.raises(TypeError, match=r"torch\.nn\.MultiheadAttention, got Linear"):
+        MultiHeadAttention.from_torch(nn.Linear(8, 2))
+
+
+# With weights and without: the same output
+
+
+def masks_for(kind):
+    return {
+        "none": None,
+        "one": torch.tensor(True),
+        "row": torch.tensor([True, True, False, True, False]),
+        "rows": torch.rand(5, 5) < 0.7,
+        "lengths": padding_mask(torch.tensor([3, 5]), 5),
+        "empty rows": torch.tensor([[True], [False], [True], [False], [True]]),
+        "empty item": padding_mask(torch.tensor([0, 5]), 5),
+        "nothing": torch.zeros(5, 5, dtype=torch.bool),
+        "per head": torch.rand(2, 2, 5, 5) < 0.5,
+    }[kind]
+
+
+MASKS = ["none", "one", "row", "rows", "lengths", "empty rows", "empty item", "nothing", "per head"]
+
+
+@each_mode
+@each_grad
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_asking_for_the_weights_does_not_change_the_output(dtype, kind, causal, grad, training):
+    attend = layer(8, 4, num_kv_heads=2, bias=True, dtype=dtype).train(training)
+    x, mask = sequence(dtype=dtype), masks_for(kind)
+    mask = mask if kind != "per head" else mask.repeat(1, 2, 1, 1)
+    with torch.set_grad_enabled(grad):
+        without = attend(x, mask=mask, causal=causal)
+        with_weights = attend(x, mask=mask, causal=causal, need_weights=True)
+    assert without.weights is None
+    assert without.output.dtype == with_weights.output.dtype == with_weights.weights.dtype == dtype
+    assert without.output.requires_grad == grad
+    assert_close(without.output, with_weights.output, **TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("kind", MASKS)
+def test_both_paths_have_the_same_gradients(kind):
+    attend, mask = layer(bias=True), masks_for(kind)
+    direction = sequence()
+    found = []
+    for need_weights in (False, True):
+        x = sequence(2, 5, 8) if not found else found[0][0].detach().clone()
+        x.requires_grad_()
+        attend.zero_grad()
+        with no_nan_in_backward():
+            attend(x, mask=mask, need_weights=need_weights).output.backward(direction)
+        found.append([x, x.grad, *(p.grad.clone() for p in attend.parameters())])
+    for fused, weights in zip(found[0][1:], found[1][1:], strict=True):
+        assert_close(fused, weights, **EXACT)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@either_path
+def test_a_query_without_keys_gets_nothing_but_the_bias(training, need_weights):
+    attend = layer(bias=True).train(training)
+    output, weights = attend(
+        sequence(), mask=padding_mask(torch.tensor([0, 5]), 5), need_weights=need_weights
+    )
+    assert_close(output[0], attend.w_o.bias.expand(5, 8), **EXACT)
+    assert weights is None or not weights[0].any()
+
+
+@either_path
+@pytest.mark.parametrize("shape", [(5, 8), (2, 5, 8), (3, 2, 5, 8), (0, 5, 8), (2, 0, 8)])
+def test_any_number_of_leading_axes(shape, need_weights):
+    attend = layer()
+    output, weights = attend(sequence(*shape), causal=True, need_weights=need_weights)
+    assert output.shape == shape
+    if need_weights:
+        assert weights.shape == (*shape[:-2], 2, shape[-2], shape[-2])
+
+
+@either_path
+def test_more_queries_than_keys_and_none_at_all(need_weights):
+    attend, x = layer(), sequence()
+    output = attend(x, x[:, :2], causal=True, need_weights=need_weights).output
+    assert not output[:, :3].any()
+    assert output[:, 3:].any()
+    assert not attend(x, x[:, :0], need_weights=need_weights).output.any()
+
+
+@either_path
+def test_a_batch_of_no_values(need_weights):
+    output = layer()(
+        sequence(1, 2, 8), sequence(1, 3, 8), sequence(0, 3, 8), need_weights=need_weights
+    ).output
+    assert output.shape == (0, 2, 8)
+
+
+@either_path
+def test_large_half_precision_scores_do_not_overflow(need_weights):
+    attend = MultiHeadAttention(64, 1).half()
+    for linear in (attend.w_q, attend.w_k, attend.w_v, attend.w_o):
+        nn.init.eye_(linear.weight)
+    query = torch.full((1, 1, 64), 32.0, dtype=torch.float16)
+    key = torch.cat([query, query / 2], dim=1)
+    value = torch.tensor([1.0, 2.0]).half()[None, :, None].expand(1, 2, 64)
+    output, _ = attend(query, key, value, need_weights=need_weights)
+    assert_close(output, torch.ones_like(output))
+
+
+# The function and the module
+
+
+@pytest.mark.parametrize("heads, kv_heads", [(1, 1), (2, 2), (4, 2), (4, 1)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_module_is_the_function(heads, kv_heads, causal):
+    attend = layer(8, heads, num_kv_heads=kv_heads, kdim=5, vdim=3)
+    inputs = sequence(2, 3, 8), sequence(2, 4, 5), sequence(2, 4, 3)
+    mask = padding_mask(torch.tensor([1, 4]), 4)
+    matrices = [x.weight.mT for x in (attend.w_q, attend.w_k, attend.w_v, attend.w_o)]
+    expected = multi_head_attention(
+        *inputs, *matrices, num_heads=heads, num_kv_heads=kv_heads, mask=mask, causal=causal
+    )
+    result = attend(*inputs, mask=mask, causal=causal, need_weights=True)
+    assert_close(result.output, expected.output, **EXACT)
+    assert_close(result.weights, expected.weights, **EXACT)
+
+
+def test_key_is_the_query_and_value_the_key_unless_given():
+    attend, x, other = layer(), sequence(), sequence(2, 3, 8)
+    assert_close(attend(x).output, attend(x, x, x).output, **EXACT)
+    assert_close(attend(x, other).output, attend(x, other, other).output, **EXACT)
+    assert_close(attend(x, value=2 * x).output, attend(x, x, 2 * x).output, **EXACT)
+
+
+@pytest.mark.parametrize("kv_heads, count", [(4, 8 * 8), (2, 8 * 4), (1, 8 * 2)])
+def test_fewer_key_value_heads_have_fewer_parameters(kv_heads, count):
+    attend = MultiHeadAttention(8, 4, num_kv_heads=kv_heads)
+    assert attend.w_k.weight.numel() == attend.w_v.weight.numel() == count
+    assert attend.w_q.weight.numel() == attend.w_o.weight.numel() == 64
+    assert all(x.bias is None for x in (attend.w_q, attend.w_k, attend.w_v, attend.w_o))
+
+
+# Masks
+
+
+@either_path
+def test_a_mask_of_lengths_serves_all_heads_where_batch_and_heads_are_equal(need_weights):
+    attend, x = layer(), sequence()  # batch = heads = 2
+    mask = padding_mask(torch.tensor([2, 5]), 5)
+    output = attend(x, mask=mask, need_weights=need_weights).output
+    assert_close(output[:1], attend(x[:1], x[:1, :2]).output, **EXACT)
+    assert_close(output[1:], attend(x[1:]).output, **EXACT)
+
+
+@either_path
+def test_a_mask_per_head(need_weights):
+    attend, x = layer(), sequence()
+    mask = torch.ones(1, 2, 1, 5, dtype=torch.bool)
+    mask[:, 0, :, 1:] = False  # head 0 sees the first key, head 1 all
+    weights = attend(x, need_weights=True).weights.clone()
+    weights[:, 0] = torch.tensor([1.0, 0, 0, 0, 0])
+    expected = attend.w_o(merge_heads(weights @ split_heads(attend.w_v(x), 2)))
+    result = attend(x, mask=mask, need_weights=need_weights)
+    assert_close(result.output, expected, **EXACT)
+    if need_weights:
+        assert_close(result.weights, weights, **EXACT)
+
+
+@either_path
+def test_masks_for_a_query_without_a_batch(need_weights):
+    attend, x = layer(), sequence()
+    mask = torch.rand(5, 5) < 0.7
+    whole = attend(x, mask=mask).output
+    alone = attend(x[0], mask=mask, need_weights=need_weights).output
+    assert_close(alone, whole[0], **EXACT)
+    per_head = torch.stack([mask, mask])
+    assert_close(attend(x[0], mask=per_head, need_weights=need_weights).output, alone, **EXACT)
+
+
+@either_path
+def test_a_mask_per_item_when_only_the_keys_have_a_batch(need_weights):
+    attend, query, key = layer(), sequence(5, 8), sequence()  # batch = heads = 2
+    mask = padding_mask(torch.tensor([1, 5]), 5)
+    output = attend(query, key, mask=mask, need_weights=need_weights).output
+    assert_close(output[0], attend(query, key[0, :1]).output, **EXACT)
+    assert_close(output[1], attend(query, key[1]).output, **EXACT)
+
+
+@either_path
+def test_batch_axes_broadcast(need_weights):
+    attend = layer()
+    query, key, value = sequence(2, 1, 3, 8), sequence(4, 5, 8), sequence(1, 4, 5, 8)
+    output = attend(query, key, value, need_weights=need_weights).output
+    assert output.shape == (2, 4, 3, 8)
+    one = attend(query[1, 0], key[2], value[0, 2]).output
+    assert_close(output[1, 2], one, **EXACT)
+
+
+# Weights and dropout
+
+
+def test_weights_are_per_head_and_before_dropout():
+    attend, x = layer(dropout=0.5).train(), sequence()
+    noisy = attend(x, need_weights=True)
+    assert noisy.weights.shape == (2, 2, 5, 5)
+    assert_close(noisy.weights.sum(dim=-1), torch.ones(2, 2, 5).double(), **EXACT)
+    assert_close(noisy.weights, attend.eval()(x, need_weights=True).weights, **EXACT)
+    assert not torch.allclose(noisy.weights[:, 0], noisy.weights[:, 1])
+
+
+def test_weights_are_not_returned_unasked():
+    attend, x = layer(), sequence()
+    none_at_all = attend(x[:, :0])
+    with torch.autograd.forward_ad.dual_level():
+        in_forward_mode = attend(x)
+    assert none_at_all.weights is None
+    assert in_forward_mode.weights is None
+
+    def one(x):
+        output, weights = attend(x)
+        assert weights is None
+        return output
+
+    assert_close(torch.func.vmap(one)(x), attend(x).output, **EXACT)
+
+
+@either_path
+def test_dropout_is_for_training_only(need_weights):
+    attend, x = layer(dropout=0.5), sequence()
+    attend.train()
+    noisy = [attend(x, need_weights=need_weights).output for _ in range(2)]
+    assert not torch.allclose(*noisy)
+    attend.eval()
+    quiet = [attend(x, need_weights=need_weights).output for _ in range(2)]
+    assert torch.equal(*quiet)
+    plain = layer()
+    plain.load_state_dict(attend.state_dict())
+    assert_close(quiet[0], plain(x).output, **EXACT)
+
+
+@either_path
+def test_dropout_leaves_the_mean_as_it_is(need_weights):
+    attend = layer(4, 1, dropout=0.4).train()
+    x = sequence(1, 6, 4)
+    many = x.expand(4000, 6, 4)
+    mean = attend(many, need_weights=need_weights).output.mean(dim=0)
+    assert_close(mean, attend.eval()(x[0]).output, rtol=0, atol=0.1)
+
+
+@either_path
+def test_all_weights_dropped(need_weights):
+    attend = layer(dropout=1.0).train()
+    x = sequence().requires_grad_()
+    output = attend(x, need_weights=need_weights).output
+    output.sum().backward()
+    assert not output.any()
+    assert torch.isfinite(x.grad).all()
+
+
+@either_path
+def test_nothing_is_kept_on_the_module(need_weights):
+    attend = layer(dropout=0.5).train()
+    before = set(vars(attend)), set(attend.state_dict()), list(attend.buffers())
+    attend(sequence(), causal=True, need_weights=need_weights)
+    assert (set(vars(attend)), set(attend.state_dict()), list(attend.buffers())) == before
+    assert not any(isinstance(x, torch.Tensor) for x in vars(attend).values())
+
+
+@either_path
+def test_inputs_are_not_written_to(need_weights):
+    attend, x, mask = layer(), sequence(), torch.rand(5, 5) < 0.7
+    versions = x._version, mask._version
+    attend(x, mask=mask, causal=True, need_weights=need_weights)
+    assert (x._version, mask._version) == versions
+
+
+# What PyTorch offers its modules
+
+
+@pytest.mark.parametrize(
+    "need_weights, masked, causal", [(False, False, False), (False, True, True), (True, True, True)]
+)
+def test_it_compiles_in_one_graph(need_weights, masked, causal):
+    attend, x = layer(8, 4, num_kv_heads=2, bias=True), sequence()
+    mask = padding_mask(torch.tensor([3, 5]), 5) if masked else None
+    torch.compiler.reset()
+    compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
+    options = {"mask": mask, "causal": causal, "need_weights": need_weights}
+    assert_close(compiled(x, **options), attend(x, **options), **EXACT)
+
+
+def test_a_compiled_module_trains():
+    attend = layer()
+    torch.compiler.reset()
+    compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
+    x = sequence()
+    expected = torch.autograd.grad(attend(x, causal=True).output.sum(), attend.w_k.weight)
+    found = torch.autograd.grad(compiled(x, causal=True).output.sum(), attend.w_k.weight)
+    assert_close(found, expected, **EXACT)
+
+
+def test_decoding_with_a_cache_compiles():
+    attend, x = layer(), sequence(1, 3, 8)
+    torch.compiler.reset()
+    compiled = torch.compile(attend, backend="eager", fullgraph=True)
+    cache = KeyValueCache()
+    with torch.no_grad():
+        pieces = [compiled(x[:, t : t + 1], causal=True, cache=cache).output for t in range(3)]
+        assert_close(torch.cat(pieces, dim=1), attend(x, causal=True).output, **EXACT)
+
+
+@either_path
+def test_vmap_over_the_batch(need_weights):
+    attend, x = layer(), sequence(3, 5, 8)
+    mask = torch.rand(3, 5, 5) < 0.7
+
+    def one(x, mask):
+        return attend(x, mask=mask, causal=True, need_weights=need_weights).output
+
+    expected = attend(x, mask=mask, causal=True).output
+    assert_close(torch.func.vmap(one)(x, mask), expected, **EXACT)
+    over_masks = torch.func.vmap(one, in_dims=(None, 0))(x[0], mask)
+    same = x[:1].expand(3, 5, 8)
+    assert_close(over_masks, attend(same, mask=mask, causal=True).output, **EXACT)
+
+
+def test_vmap_over_the_parameters():
+    attend, x = layer(), sequence()
+    twice = {name: torch.stack([p, 2 * p]) for name, p in attend.named_parameters()}
+
+    def call(parameters):
+        return torch.func.functional_call(attend, parameters, (x,)).output
+
+    outputs = torch.func.vmap(call)(twice)
+    assert_close(outputs[0], attend(x).output, **EXACT)
+    with torch.no_grad():
+        for parameter in attend.parameters():
+            parameter.mul_(2)
+    assert_close(outputs[1], attend(x).output, **EXACT)
+
+
+@either_path
+def test_gradients_per_example(need_weights):
+    attend, x = layer(), sequence(3, 5, 8)
+    parameters = {name: p.detach() for name, p in attend.named_parameters()}
+
+    def loss(parameters, x):
+        options = {"causal": True, "need_weights": need_weights}
+        return torch.func.functional_call(attend, parameters, (x,), options).output.square().sum()
+
+    each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(parameters, x)
+    (attend(x, causal=True).output.square().sum()).backward()
+    for name, parameter in attend.named_parameters():
+        assert_close(each[name].sum(dim=0), parameter.grad, **EXACT)
+
+
+def slope(function, x, direction, step=1e-6):
+    return (function(x + step * direction) - function(x - step * direction)) / (2 * step)
+
+
+@uses_torch_func
+@either_path
+@pytest.mark.parametrize("which", ["query", "key", "value"])
+def test_forward_mode(need_weights, which):
+    attend = layer().requires_grad_(False)
+    inputs = {"query": sequence(), "key": sequence(), "value": sequence()}
+
+    def output(x):
+        return attend(**{**inputs, which: x}, causal=True, need_weights=need_weights).output
+
+    x, direction = inputs[which], sequence()
+    _, tangent = torch.func.jvp(output, (x,), (direction,))
+    assert_close(tangent, slope(output, x, direction), rtol=1e-6, atol=1e-7)
+    with torch.autograd.forward_ad.dual_level():
+        dual = output(torch.autograd.forward_ad.make_dual(x, direction))
+        tangent = torch.autograd.forward_ad.unpack_dual(dual).tangent
+    assert_close(tangent, slope(output, x, direction), rtol=1e-6, atol=1e-7)
+
+
+def test_double_backward_through_the_weights():
+    attend = layer(4, 2)
+    x = sequence(1, 3, 4).requires_grad_()
+
+    def output(x):
+        return attend(x, causal=True, need_weights=True).output
+
+    assert torch.autograd.gradgradcheck(output, (x,), fast_mode=True)
+
+
+@either_path
+def test_gradients_of_the_parameters_are_the_slopes(need_weights):
+    attend = layer(4, 2, num_kv_heads=1, bias=True)
+    x, mask = sequence(1, 3, 4), torch.tensor([[True, True, False]] * 2 + [[False] * 3])
+    names = [name for name, _ in attend.named_parameters()]
+
+    def output(*parameters):
+        given = dict(zip(names, parameters, strict=True))
+        options = {"mask": mask, "need_weights": need_weights}
+        return torch.func.functional_call(attend, given, (x,), options).output
+
+    parameters = tuple(p.detach().clone().requires_grad_() for p in attend.parameters())
+    assert torch.autograd.gradcheck(output, parameters, fast_mode=True)
+
+
+def test_state_dict_round_trip():
+    attend, x = layer(8, 4, num_kv_heads=2, kdim=5, vdim=3, bias=True), sequence(2, 4, 8)
+    twin = layer(8, 4, num_kv_heads=2, kdim=5, vdim=3, bias=True)
+    given = x, sequence(2, 3, 5), sequence(2, 3, 3)
+    assert not torch.allclose(twin(*given).output, attend(*given).output)
+    assert not twin.load_state_dict(attend.state_dict()).missing_keys
+    assert torch.equal(twin(*given).output, attend(*given).output)
+
+
+def test_it_can_be_copied_and_stored():
+    attend, x = layer(bias=True), sequence()
+    expected = attend(x, need_weights=True).output
+    for twin in (copy.deepcopy(attend), pickle.loads(pickle.dumps(attend))):
+        assert torch.equal(twin(x, need_weights=True).output, expected)
+        twin.w_o.weight.data.zero_()
+    assert torch.equal(attend(x, need_weights=True).output, expected)
+
+
+@either_path
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_autocast(need_weights, dtype):
+    attend = layer(dtype=torch.float32)
+    x = sequence(dtype=torch.float32)
+    expected = attend(x, causal=True).output
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, weights = attend(x.to(dtype), causal=True, need_weights=need_weights)
+    assert output.dtype == torch.bfloat16
+    assert_close(output.float(), expected, rtol=0.1, atol=0.1)
+    if need_weights:
+        assert_close(weights.float().sum(dim=-1), torch.ones(2, 2, 5), rtol=0.02, atol=0.02)
+
+
+def test_it_can_be_exported():
+    attend, x = layer(), sequence()
+    exported = torch.export.export(attend, (x,), {"causal": True}).module()
+    assert_close(exported(x, causal=True).output, attend(x, causal=True).output, **EXACT)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    "arguments, options, kind, said",
+    [
+        ((100, 3), {}, ValueError, "embed_dim = 100 is not divisible by num_heads = 3; .* 2, 4"),
+        ((8, 4), {"num_kv_heads": 3}, ValueError, "num_heads = 4 .* num_kv_heads = 3; .* 2, 4"),
+        ((8, 2), {"num_kv_heads": 4}, ValueError, "num_heads = 2 .* num_kv_heads = 4"),
+        ((0, 1), {}, ValueError, "embed_dim must be at least 1, got 0"),
+        ((8, 0), {}, ValueError, "num_heads must be at least 1, got 0"),
+        ((8, -2), {}, ValueError, "num_heads must be at least 1, got -2"),
+        ((8.0, 2), {}, TypeError, "embed_dim must be an integer, got float"),
+        ((8, True), {}, TypeError, "num_heads must be an integer, got bool"),
+        ((8, 2), {"kdim": 0}, ValueError, "kdim must be at least 1, got 0"),
+        ((8, 2), {"vdim": "3"}, TypeError, "vdim must be an integer, got str"),
+        ((8, 2), {"dropout": 1.5}, ValueError, "dropout .* between 0 and 1, got 1.5"),
+        ((8, 2), {"dropout": -0.1}, ValueError, "dropout .* between 0 and 1, got -0.1"),
+        ((8, 2), {"dropout": "no"}, TypeError, "dropout must be a number, got str"),
+    ],
+)
+def test_sizes_that_do_not_fit(arguments, options, kind, said):
+    with pytest.raises(kind, match=said):
+        MultiHeadAttention(*arguments, **options)
+
+
+X = torch.zeros(2, 5, 8, dtype=torch.float64)
+SHAPES = {
+    "lengths of key and value": (
+        (X, X, X[:, :3]),
+        r"5 keys and 3 values .*\(2, 5, 8\).*\(2, 3, 8\)",
+    ),
+    "batches": ((X, X.repeat(2, 1, 1)), r"query \(2, 5, 8\) and key \(4, 5, 8\)"),
+    "width of the query": (
+        (X[..., :7],),
+        r"query must have shape \(\.\.\., n, 8\), got \(2, 5, 7\)",
+    ),
+    "width of the key": ((X, X[..., :3]), r"key must have shape \(\.\.\., n, 8\), got \(2, 5, 3\)"),
+    "width of the value": ((X, X, X[..., :3]), r"value must have shape .*8\), got \(2, 5, 3\)"),
+    "a vector": ((X[0, 0],), r"query must have shape \(\.\.\., n, 8\), got \(8,\)"),
+}
+
+
+@either_path
+@pytest.mark.parametrize("inputs, said", SHAPES.values(), ids=SHAPES)
+def test_shapes_that_do_not_fit(inputs, said, need_weights):
+    with pytest.raises(ValueError, match=said):
+        layer()(*inputs, need_weights=need_weights)
+
+
+@either_path
+@pytest.mark.parametrize("shape", [(2, 5), (4, 5), (3, 1, 5), (2, 3, 5, 5), (1, 2, 2, 5, 5), (6,)])
+def test_a_mask_that_fits_neither_all_heads_nor_each(shape, need_weights):
+    mask = torch.ones(shape, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"mask of shape .*padding_mask\(lengths, 5\).*2 heads"):
+        layer()(X, mask=mask, need_weights=need_weights)
+
+
+@either_path
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.uint8], ids=str)
+def test_a_mask_in_the_opposite_convention_is_turned_away(dtype, need_weights):
+    with pytest.raises(TypeError, match=rf"boolean \(True = may attend\), got {dtype}.*mask != 0"):
+        layer()(X, mask=torch.zeros(5, 5, dtype=dtype), need_weights=need_weights)
+
+
+KINDS = {
+    "NumPy query": ((X.numpy(),), {}, "query must be a PyTorch tensor, got a NumPy array"),
+    "NumPy value": ((X, X, X.numpy()), {}, "value must be a PyTorch tensor, got a NumPy array"),
+    "list": (([[1.0]],), {}, "query must be a NumPy array or a PyTorch tensor, got list"),
+    "complex": (
+        (X.to(torch.complex128),),
+        {},
+        "query must hold real numbers, got torch.complex128",
+    ),
+    "float32": ((X.float(),), {}, r"query has dtype torch.float32, .*torch.float64; .*query\.to"),
+    "NumPy mask": ((X,), {"mask": X[0, :, :5].numpy() > 0}, "query .PyTorch. and mask .NumPy."),
+    "list as mask": ((X,), {"mask": [[True]]}, "mask must be a NumPy array or a PyTorch tensor"),
+    "causal": ((X,), {"causal": 1}, "causal must be True or False, got int"),
+    "need_weights": ((X,), {"need_weights": "no"}, "need_weights must be True or False, got str"),
+    "cache": ((X,), {"cache": {}}, "cache must be a KeyValueCache, got dict"),
+}
+
+
+@pytest.mark.parametrize("inputs, options, said", KINDS.values(), ids=KINDS)
+def test_kinds_that_do_not_fit(inputs, options, said):
+    with pytest.raises(TypeError, match=said):
+        layer()(*inputs, **options)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool], ids=str)
+def test_integers_become_the_dtype_of_the_weights(dtype):
+    attend = layer()
+    ones = torch.ones(2, 3, 8, dtype=dtype)
+    assert_close(attend(ones).output, attend(ones.double()).output, **EXACT)
+
+
+def test_its_own_causal_option_is_the_mask():
+    attend, x = layer(), sequence()
+    expected = attend(x, mask=causal_mask(5, like=x)).output
+    assert_close(attend(x, causal=True).output, expected, **EXACT)

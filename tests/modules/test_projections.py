@@ -1,0 +1,186 @@
+"""QKVProjection and SelfAttention: shapes, and the same numbers as the function `attention`."""
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from comparing import uses_torch_func  # noqa: E402
+from torch.testing import assert_close  # noqa: E402
+
+from d2lmini import QKVProjection, SelfAttention, attention, padding_mask  # noqa: E402
+
+EXACT = {"rtol": 1e-12, "atol": 1e-12}
+either = pytest.mark.parametrize("module", [QKVProjection, SelfAttention])
+
+
+def sequence(*shape, dtype=torch.float64):
+    return torch.randn(*(shape or (2, 5, 8)), dtype=dtype)
+
+
+# QKVProjection
+
+
+@pytest.mark.parametrize(
+    "sizes, widths", [((8,), (8, 8, 8)), ((8, 3), (3, 3, 3)), ((8, 3, 6), (3, 3, 6))]
+)
+@pytest.mark.parametrize("shape", [(5, 8), (2, 5, 8), (2, 3, 5, 8), (0, 5, 8), (2, 0, 8)])
+@pytest.mark.parametrize("bias", [False, True])
+def test_it_is_three_matrix_products(sizes, widths, shape, bias):
+    project = QKVProjection(*sizes, bias=bias).double()
+    x = sequence(*shape)
+    result = project(x)
+    for name, width, linear in zip(
+        ("query", "key", "value"), widths, (project.w_q, project.w_k, project.w_v), strict=True
+    ):
+        projected = getattr(result, name)
+        assert projected.shape == (*shape[:-1], width)
+        assert (linear.bias is not None) == bias
+        expected = x @ linear.weight.T + (linear.bias if bias else 0)
+        assert_close(projected, expected, **EXACT)
+    query, key, value = result
+    assert (query is result.query) and (key is result.key) and (value is result.value)
+
+
+def test_each_token_is_projected_by_itself():
+    project, x = QKVProjection(8, 4).double(), sequence(5, 8)
+    for t in range(5):
+        assert_close(project(x[t : t + 1]).key[0], project(x).key[t], **EXACT)
+
+
+def test_parameters_are_counted():
+    def count(module):
+        return sum(p.numel() for p in module.parameters())
+
+    assert count(QKVProjection(8, 4, 5)) == 8 * (4 + 4 + 5)
+    assert count(QKVProjection(8, 4, 5, bias=True)) == 9 * (4 + 4 + 5)
+    assert count(SelfAttention(8, 4, 5)) == 8 * (4 + 4 + 5)
+
+
+# SelfAttention
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_it_is_attention_over_its_projections(causal, masked, training):
+    module, x = SelfAttention(8, 4, 3, bias=True).double().train(training), sequence()
+    mask = padding_mask(torch.tensor([0, 4]), 5) if masked else None
+    result = module(x, mask=mask, causal=causal)
+    expected = attention(*module.project(x), mask=mask, causal=causal)
+    assert result.output.shape == (2, 5, 3)
+    assert result.weights.shape == (2, 5, 5)
+    assert_close(result, expected, **EXACT)
+    if masked:
+        assert not result.output[0].any()
+
+
+def test_only_the_product_of_w_q_and_w_k_matters():
+    module, x = SelfAttention(8, 4).double(), sequence()
+    expected = module(x)
+    mix = torch.randn(4, 4, dtype=torch.float64) + 3 * torch.eye(4)
+    with torch.no_grad():
+        module.project.w_q.weight.copy_(mix.T @ module.project.w_q.weight)
+        module.project.w_k.weight.copy_(torch.linalg.inv(mix) @ module.project.w_k.weight)
+    assert_close(module(x), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_nothing_is_kept_on_the_module():
+    module = SelfAttention(8)
+    before = set(vars(module)), set(vars(module.project)), set(module.state_dict())
+    module(sequence(dtype=torch.float32), causal=True)
+    assert (set(vars(module)), set(vars(module.project)), set(module.state_dict())) == before
+
+
+# What PyTorch offers its modules
+
+
+def test_it_compiles_in_one_graph():
+    module, x = SelfAttention(8, 4, 3).double(), sequence()
+    mask = padding_mask(torch.tensor([2, 5]), 5)
+    torch.compiler.reset()
+    compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
+    expected = module(x, mask=mask, causal=True)
+    assert_close(compiled(x, mask=mask, causal=True), expected, **EXACT)
+
+
+@uses_torch_func
+def test_transforms():
+    module, x = SelfAttention(4, 3, 2).double(), sequence(3, 4, 4)
+    assert_close(torch.func.vmap(lambda x: module(x).output)(x), module(x).output, **EXACT)
+    step = 1e-6 * sequence(3, 4, 4)
+    _, tangent = torch.func.jvp(lambda x: module(x).output, (x,), (step,))
+    assert_close(tangent, module(x + step).output - module(x).output, rtol=0, atol=1e-9)
+    assert torch.linalg.norm(tangent) > 1e-7
+    one = x[:1].clone().requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x: module(x, causal=True).output, (one,))
+
+
+def test_state_dict_round_trip_and_copies():
+    module, x = SelfAttention(8, 4, 3, bias=True).double(), sequence()
+    twin = SelfAttention(8, 4, 3, bias=True).double()
+    assert not torch.allclose(twin(x).output, module(x).output)
+    twin.load_state_dict(module.state_dict())
+    for same in (twin, copy.deepcopy(module)):
+        assert torch.equal(same(x).output, module(x).output)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+def test_dtype(dtype):
+    module = SelfAttention(8).to(dtype)
+    output, weights = module(sequence(dtype=dtype), causal=True)
+    assert output.dtype == weights.dtype == dtype
+    assert_close(weights.float().sum(dim=-1), torch.ones(2, 5), rtol=0, atol=2e-2)
+
+
+def test_autocast():
+    module, x = SelfAttention(8, 4), sequence(dtype=torch.float32)
+    expected = module(x).output
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, _ = module(x)
+    assert_close(output.float(), expected, rtol=0.05, atol=0.05)
+
+
+# Bad input
+
+
+@either
+@pytest.mark.parametrize(
+    "sizes, kind, said",
+    [
+        ((0,), ValueError, "d_model must be at least 1, got 0"),
+        ((8, 0), ValueError, "d_k must be at least 1, got 0"),
+        ((8, 4, -1), ValueError, "d_v must be at least 1, got -1"),
+        ((8.0,), TypeError, "d_model must be an integer, got float"),
+        ((8, True), TypeError, "d_k must be an integer, got bool"),
+    ],
+)
+def test_sizes_that_are_none(module, sizes, kind, said):
+    with pytest.raises(kind, match=said):
+        module(*sizes)
+
+
+@either
+def test_inputs_that_do_not_fit(module):
+    call, x = module(8).double(), sequence()
+    with pytest.raises(ValueError, match=r"x must have shape \(\.\.\., n, 8\), got \(2, 5, 7\)"):
+        call(x[..., :7])
+    with pytest.raises(ValueError, match=r"x must have shape \(\.\.\., n, 8\), got \(8,\)"):
+        call(x[0, 0])
+    with pytest.raises(TypeError, match="x must be a PyTorch tensor, got a NumPy array"):
+        call(x.numpy())
+    with pytest.raises(TypeError, match=r"x has dtype torch.float32, .* torch.float64"):
+        call(x.float())
+    with pytest.raises(TypeError, match=r"x must hold real numbers, got torch.complex128"):
+        call(x.to(torch.complex128))
+
+
+def test_masks_that_do_not_fit():
+    module, x = SelfAttention(8).double(), sequence()
+    with pytest.raises(TypeError, match=r"boolean \(True = may attend\), got torch.float32"):
+        module(x, mask=torch.zeros(5, 5))
+    with pytest.raises(ValueError, match=r"mask of shape \(2, 5\) .* \(2, 5, 5\).*padding_mask"):
+        module(x, mask=torch.ones(2, 5, dtype=torch.bool))
+    with pytest.raises(TypeError, match="causal must be True or False, got str"):
+        module(x, causal="yes")
