@@ -250,7 +250,7 @@ def _numbers(values: Array | Sequence[object]) -> Array:
     if numbers.dtype.kind not in "buif":
         raise TypeError(
             "values must be one real number for each key, or vectors of one length; got "
-            f"{values!r:.60}"
+            f"{type(values).__name__}: {values!r:.60}"
         )
     return numbers
 

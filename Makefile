@@ -1,0 +1,42 @@
+# Everything runs in .venv, which the first command makes and later ones reuse.
+PYTHON ?= python3
+RUN := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help book serve test stable notebooks lint pins clean
+
+help:  ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+book: .venv/installed  ## build the book; every warning is an error
+	@rm -rf _build
+	@.venv/bin/jupyter-book build -W -n --keep-going --quiet .
+
+serve: .venv/installed  ## show the book on localhost and rebuild it when a file changes
+	@$(RUN) scripts/serve.py
+
+test: .venv/installed  ## run every test: library, notebooks, book, linters
+	@$(RUN) -m pytest
+
+stable: .venv/installed  ## run the notebooks on other CPU kernels: the stored outputs must hold
+	@for cpu in default avx2; do echo "CPU kernels: $$cpu"; \
+	  ATEN_CPU_CAPABILITY=$$cpu MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Haswell \
+	  $(RUN) -m pytest --quiet chapters || exit 1; done
+
+notebooks: .venv/installed  ## run all notebooks and store their outputs
+	@$(RUN) scripts/notebooks.py
+
+lint: .venv/installed  ## check style and types
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+
+pins:  ## write requirements.txt from requirements.in, in a fresh environment
+	@"$(PYTHON)" scripts/install.py --pins
+
+clean:  ## remove the built book and all caches, but not .venv
+	@rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name .venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+.venv/installed: requirements.txt pyproject.toml scripts/install.py
+	@"$(PYTHON)" scripts/install.py

@@ -1,0 +1,105 @@
+r"""Draw formulas while the book is built, so that pages need neither a script nor a network.
+
+KaTeX runs inside QuickJS, a small JavaScript engine that is a Python wheel. A formula that KaTeX
+cannot read is a warning that names its page and line, and warnings fail the build.
+
+Configuration: ``katex_macros``, for example ``{"\\vq": "\\mathbf{q}"}``.
+"""
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import quickjs
+from docutils import nodes
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+
+LOG = logging.getLogger(__name__)
+KATEX = Path(__file__).parent / "katex"
+STATIC = KATEX / "static"  # what is shipped with the book: the style sheet and the fonts
+
+# JSON on the way out as well: the wrapper cannot return a string that JavaScript built in pieces.
+RENDER = """
+function render(call) {
+    const [tex, options] = JSON.parse(call);
+    return JSON.stringify(module.exports.renderToString(tex, options));
+}
+"""
+
+
+@functools.lru_cache(1)
+def engine() -> Callable[[str], str]:
+    """Load KaTeX, once."""
+    context = quickjs.Context()
+    context.eval("var exports = {}, module = {exports: exports}; 0")
+    context.eval((KATEX / "katex.min.js").read_text("utf8") + "; 0")
+    context.eval(RENDER + "; 0")
+    return context.get("render")
+
+
+@functools.cache
+def render(tex: str, display: bool = False, macros: str = "{}") -> str:
+    """Return HTML and MathML for a formula; ``macros`` is JSON."""
+    options = {
+        "displayMode": display,
+        "macros": json.loads(macros),
+        "output": "htmlAndMathml",  # MathML is what a screen reader reads
+        "strict": "error",
+        "throwOnError": True,
+        "trust": False,
+    }
+    return json.loads(engine()(json.dumps([tex, options])))
+
+
+def to_html(writer, node, display: bool) -> str:
+    """Render a node, or warn where it stands and show its source."""
+    tex = node.astext().strip()
+    if display and r"\\" in tex and r"\begin{" not in tex:
+        tex = r"\begin{aligned}" + tex + r"\end{aligned}"  # as Sphinx does for its other renderers
+    try:
+        return render(tex, display, json.dumps(writer.config.katex_macros, sort_keys=True))
+    except Exception as error:  # the engine has one class for all that JavaScript throws
+        reason = str(error).splitlines()[0]
+        LOG.warning("KaTeX: %s in %r", reason, tex, location=node, type="katex")
+        return f"<code>{writer.encode(tex)}</code>"
+
+
+def visit_math(writer, node) -> None:
+    """Write a formula that stands in the text."""
+    writer.body.append(writer.starttag(node, "span", "", CLASS="math"))
+    writer.body.append(to_html(writer, node, display=False) + "</span>")
+    raise nodes.SkipNode
+
+
+def visit_displaymath(writer, node) -> None:
+    """Write a formula on a line of its own, with its number, in a box that can be scrolled."""
+    writer.body.append(writer.starttag(node, "div", CLASS="math"))
+    if node["number"]:
+        writer.body.append(f'<span class="eqno">({get_node_equation_number(writer, node)})')
+        writer.add_permalink_ref(node, "Link to this equation")
+        writer.body.append("</span>")
+    writer.body.append('<div class="math-scroll" tabindex="0" role="group" aria-label="Equation">')
+    writer.body.append(to_html(writer, node, display=True) + "</div></div>")
+    raise nodes.SkipNode
+
+
+def add_static(app, config) -> None:
+    """Ship the style sheet and the fonts."""
+    config.html_static_path.append(str(STATIC))
+
+
+def add_style(app, pagename, templatename, context, doctree) -> None:
+    """Load the style sheet on the pages that have a formula."""
+    if 'class="katex' in context.get("body", ""):
+        app.add_css_file("katex/katex.min.css")
+
+
+def setup(app):
+    """Register the renderer, to be chosen with ``html_math_renderer: katex``."""
+    app.add_config_value("katex_macros", {}, "env")
+    app.add_html_math_renderer("katex", (visit_math, None), (visit_displaymath, None))
+    app.connect("config-inited", add_static)
+    app.connect("html-page-context", add_style)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,62 @@
+"""What is looked for on a built page; each function returns what is wrong."""
+
+import re
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from bs4 import BeautifulSoup
+
+RAW = re.compile(
+    r"\$\$|\\[(\[]|\\\\|\\(frac|sum|mathbf|text|sqrt|top|operatorname|begin)\b"  # TeX
+    r"|\{(cite|numref|eq|ref|term|doc|math)(:\w+)?\}"  # MyST
+)
+A_PATH = re.compile(r"[/\\]|\.(png|svg|jpe?g|gif|webp)$", re.IGNORECASE)
+
+
+@cache
+def soup(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text("utf8"), "html.parser")
+
+
+@cache
+def anchors(path: Path) -> set[str]:
+    return {tag["id"] for tag in soup(path).find_all(id=True)}
+
+
+def broken_links(path: Path) -> list[str]:
+    """Return links and sources that lead to no file, or to no anchor in it."""
+    broken = []
+    for tag in soup(path).find_all(["a", "link", "script", "img", "source"]):
+        url = tag.get("href") or tag.get("src")
+        parts = urlsplit(url or "#")
+        if parts.scheme or parts.netloc or url in (None, "", "#"):
+            continue
+        target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        anchor = unquote(parts.fragment)
+        if not target.is_file() or (anchor and anchor not in anchors(target)):
+            broken.append(url)
+    return broken
+
+
+def loaded_from_elsewhere(path: Path) -> list[str]:
+    """Return what a browser would ask another server for."""
+    html = soup(path)
+    loaded = [tag["src"] for tag in html.find_all(["script", "img", "iframe", "source"], src=True)]
+    loaded += [tag["href"] for tag in html.find_all("link", rel="stylesheet")]
+    return [url for url in loaded if urlsplit(url).netloc]
+
+
+def undescribed_pictures(path: Path) -> list[str]:
+    """Return pictures with no description, or with a file path for one."""
+    alts = {str(image): image.get("alt", "").strip() for image in soup(path).find_all("img")}
+    return [image for image, alt in alts.items() if not alt or A_PATH.search(alt)]
+
+
+def raw_markup(path: Path) -> list[str]:
+    """Return TeX and MyST that a reader would see as it was typed, and marks of failed markup."""
+    article = BeautifulSoup(str(soup(path).article), "html.parser")
+    failed = [str(tag) for tag in article.select(".katex-error, .system-message, .problematic")]
+    for tag in article(["pre", "code", "script", "style", "annotation"]):
+        tag.decompose()
+    return failed + [match.group() for match in RAW.finditer(article.get_text())]

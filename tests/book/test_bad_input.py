@@ -1,0 +1,73 @@
+"""A defect in the book fails the build, and the message says in which file it is."""
+
+import json
+import shutil
+
+import nbformat
+import pytest
+
+from tests.book.conftest import ROOT, build
+
+GOOD = "# A page\n\nText with $x^2$ and {cite:t}`someone2020`.\n"
+BIB = "@book{someone2020, author = {Some One}, title = {A Book}, publisher = {P}, year = {2020}}\n"
+NOTEBOOK = nbformat.v4.new_notebook(
+    cells=[nbformat.v4.new_markdown_cell("# A notebook"), nbformat.v4.new_code_cell("1 + 1")]
+)
+# file: (its text, what is said of it)
+DEFECTS = {
+    "image.md": ("# An image\n\n![a picture](nowhere.png)\n", "nowhere.png"),
+    "reference.md": ("# A reference\n\nSee [](#no-such-label).\n", "no-such-label"),
+    "numbered.md": ("# A number\n\nSee {numref}`no-such-figure`.\n", "no-such-figure"),
+    "citation.md": ("# A citation\n\n{cite:t}`nobody1900`\n", "nobody1900"),
+    "formula.md": ("# A formula\n\n$$\\fraq{1}{2}$$\n", "\\fraq"),
+    "term.md": ("# A term\n\n{term}`no such term`\n", "no such term"),
+    "empty.ipynb": (nbformat.writes(NOTEBOOK), "cell 1 was never run"),
+}
+
+
+def tiny_book(folder, pages):
+    """Write a book of these pages with this project's own configuration."""
+    (folder / "chapters" / "_static").mkdir(parents=True)
+    shutil.copy(ROOT / "_config.yml", folder)
+    shutil.copytree(ROOT / "_ext", folder / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("favicon.svg", "book.css"):
+        shutil.copy(ROOT / "chapters" / "_static" / name, folder / "chapters" / "_static")
+    (folder / "chapters" / "references.bib").write_text(BIB)
+    (folder / "chapters" / "index.md").write_text(GOOD)
+    (folder / "chapters" / "end.md").write_text("# Bibliography\n\n```{bibliography}\n```\n")
+    for name, text in pages.items():
+        (folder / "chapters" / name).write_text(text)
+    toc = {
+        "format": "jb-book",
+        "root": "chapters/index",
+        "chapters": [{"file": f"chapters/{name}"} for name in ("end.md", *pages)],
+    }
+    (folder / "_toc.yml").write_text(json.dumps(toc))  # JSON is YAML
+    return folder
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """Build one book with all the defects; return the warnings."""
+    folder = tiny_book(
+        tmp_path_factory.mktemp("bad"), {k: text for k, (text, _) in DEFECTS.items()}
+    )
+    status, said = build(folder, folder)
+    assert status != 0
+    return [line for line in said.splitlines() if "WARNING" in line]
+
+
+def test_a_good_book_builds_without_a_word(tmp_path):
+    status, said = build(tiny_book(tmp_path, {"more.md": "# More\n"}), tmp_path)
+    assert status == 0, said
+    assert "WARNING" not in said
+
+
+@pytest.mark.parametrize("page", DEFECTS)
+def test_a_defect_is_named_with_its_file(said, page):
+    about = [line for line in said if page in line]
+    assert any(DEFECTS[page][1] in line for line in about), said
+
+
+def test_nothing_else_is_reported(said):
+    assert all(any(page in line for page in DEFECTS) for line in said)

@@ -1,0 +1,210 @@
+"""The comparison of notebooks finds what it is there to find: one tampered copy for each hole."""
+
+import base64
+import io
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import nbformat
+import pytest
+from PIL import Image
+
+from scripts import notebooks
+from tests.notebooks import strict
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = [
+    "from PIL import Image",
+    'print("2 + 3 =", 2 + 3)',
+    'Image.new("RGB", (4, 3), "red")',
+    "_ = 7 * 6",
+    '"hidden by the semicolon";',
+]
+PRINT, PICTURE, QUIET = 1, 2, 3
+
+
+def picture_of(colour, size=(4, 3)):
+    file = io.BytesIO()
+    Image.new("RGB", size, colour).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode() + "\n"
+
+
+def changed_text(nb):
+    nb.cells[PRINT].outputs[0].text = "2 + 3 = 6\n"
+
+
+def missing_output(nb):
+    nb.cells[PRINT].outputs = []
+
+
+def never_run(nb):
+    nb.cells[PRINT].execution_count = None
+    nb.cells[PRINT].outputs = []
+
+
+def out_of_order(nb):
+    nb.cells[PRINT].execution_count = 9
+
+
+def wrong_png(nb):
+    nb.cells[PICTURE].outputs[0].data["image/png"] = picture_of("blue")
+
+
+def one_wrong_pixel(nb):
+    data = nb.cells[PICTURE].outputs[0].data
+    picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
+    picture.putpixel((2, 1), (240, 0, 0))
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    data["image/png"] = base64.b64encode(file.getvalue()).decode()
+
+
+def other_size(nb):
+    nb.cells[PICTURE].outputs[0].data["image/png"] = picture_of("red", (5, 3))
+
+
+def missing_png(nb):
+    del nb.cells[PICTURE].outputs[0].data["image/png"]
+
+
+def stored_stderr(nb):
+    nb.cells[PRINT].outputs.append(nbformat.v4.new_output("stream", name="stderr", text="beware"))
+
+
+def new_stderr(nb):
+    nb.cells[QUIET].source = "import sys; print('beware', file=sys.stderr)"
+
+
+def stored_error(nb):
+    nb.cells[QUIET].source = "1 / 0"
+    nb.cells[QUIET].metadata.tags = ["raises-exception"]
+    nb.cells[QUIET].outputs = [
+        nbformat.v4.new_output(
+            "error", ename="ZeroDivisionError", evalue="division by zero", traceback=[]
+        )
+    ]
+
+
+def new_error(nb):
+    nb.cells[QUIET].source = "1 / 0"
+
+
+def excused(nb):
+    nb.cells[PRINT].metadata.tags = ["nbval-ignore-output"]
+
+
+def skipped(nb):
+    nb.cells[PRINT].source = "# NBVAL_SKIP\n" + nb.cells[PRINT].source
+
+
+def another_kernel(nb):
+    nb.metadata.kernelspec.name = "ir"
+
+
+def too_large(nb):
+    nb.cells.append(nbformat.v4.new_markdown_cell("x" * strict.LARGEST, id="large"))
+
+
+# What is seen in the stored file, before anything is run.
+STORED = {
+    never_run: "execution count None, not 2",
+    out_of_order: "execution count 9, not 2",
+    stored_stderr: "stored stderr: beware",
+    stored_error: "stored error: ZeroDivisionError",
+    excused: "excused from comparison",
+    skipped: "excused from comparison",
+    another_kernel: "kernel is not python3",
+    too_large: "at most 1000000",
+}
+
+# What is seen by running it: which test fails, and what it says.
+RUN = {
+    changed_text: ("Cell 1", "2 + 3 = 6"),
+    missing_output: ("Cell 1", "Cell outputs differ"),
+    never_run: ("stored", STORED[never_run]),
+    wrong_png: ("Cell 2", "12 of 12 pixels differ"),
+    one_wrong_pixel: ("Cell 2", "1 of 12 pixels differ"),
+    other_size: ("Cell 2", "4 x 3 pixels, not 5 x 3"),
+    missing_png: ("Cell 2", "image/png"),
+    new_stderr: ("Cell 3", "stderr"),
+    new_error: ("Cell 3", "ZeroDivisionError"),
+}
+
+
+def tampered(good, tamper):
+    copy = nbformat.reads(nbformat.writes(good), as_version=4)
+    tamper(copy)
+    return nbformat.writes(copy)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """Return a small notebook, executed."""
+    folder = tmp_path_factory.mktemp("good")
+    cells = [nbformat.v4.new_code_cell(s, id=f"c{i}") for i, s in enumerate(SOURCES)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "good.ipynb")
+    return notebooks.run(folder / "good.ipynb", folder)
+
+
+@pytest.fixture(scope="module")
+def report(good, tmp_path_factory):
+    """Run the good notebook and every tampered copy in one pytest; return failures by file."""
+    folder = tmp_path_factory.mktemp("tampered")
+    (folder / "good.ipynb").write_text(notebooks.text_of(good))
+    (folder / "corrupt.ipynb").write_text(notebooks.text_of(good)[:-20])
+    for tamper in RUN:
+        (folder / f"{tamper.__name__}.ipynb").write_text(tampered(good, tamper))
+    # From the root, where the plugin can be imported, and not with the settings of this project.
+    command = [sys.executable, "-m", "pytest", "-p", "tests.notebooks.strict", "-c", "/dev/null"]
+    command += ["--rootdir", str(folder), f"--junitxml={folder / 'report.xml'}", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    outcome = {}
+    for case in ElementTree.parse(folder / "report.xml").iter("testcase"):
+        name = case.get("classname").removesuffix(".ipynb").split(".")[-1]
+        failure = case.find("failure")
+        said = None if failure is None else failure.get("message", "") + (failure.text or "")
+        outcome.setdefault(name, {})[case.get("name")] = said
+    return outcome
+
+
+def test_good_notebook_passes(report):
+    assert list(report["good"]) == ["stored"] + [f"Cell {i}" for i in range(len(SOURCES))]
+    assert set(report["good"].values()) == {None}
+
+
+@pytest.mark.parametrize("tamper", STORED, ids=lambda tamper: tamper.__name__)
+def test_stored_defect_is_found(good, tamper):
+    assert strict.defects(notebooks.text_of(good)) == []
+    (found,) = strict.defects(tampered(good, tamper))
+    assert STORED[tamper] in found
+
+
+@pytest.mark.parametrize("tamper", RUN, ids=lambda tamper: tamper.__name__)
+def test_difference_is_found(report, tamper):
+    test, message = RUN[tamper]
+    said = report[tamper.__name__][test]
+    assert said is not None, report[tamper.__name__]
+    assert message in said
+
+
+def test_corrupt_file_is_reported_and_does_not_stop_the_run(report):
+    assert list(report["corrupt"]) == ["stored"]
+    assert "not a notebook" in report["corrupt"]["stored"]
+    assert len(report) == len(RUN) + 2
+
+
+def test_compression_is_not_compared(good):
+    data = good.cells[PICTURE].outputs[0].data["image/png"]
+    file = io.BytesIO()
+    Image.open(io.BytesIO(base64.b64decode(data))).save(file, "PNG", compress_level=0)
+    recompressed = base64.b64encode(file.getvalue()).decode()
+    assert recompressed != data.strip()
+    assert strict.picture_difference(recompressed, data) == ""
+
+
+def test_this_run_compares_the_chapters(request):
+    assert request.config.option.nbval
+    assert request.config.option.nbval_cell_timeout <= strict.CELL_TIMEOUT

@@ -1,0 +1,186 @@
+"""What a newcomer meets when something is wrong with the machine: one line that says what."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from scripts import serve
+
+ROOT = Path(__file__).resolve().parents[1]
+PINS = (ROOT / "requirements.txt").read_text("utf8")
+DIRECT = (ROOT / "requirements.in").read_text("utf8")
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+
+
+def pinned(text):
+    return dict(line.split("==") for line in text.split("\n") if "==" in line)
+
+
+def canonical(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_pins_are_exact_and_plain():
+    for line in PINS.splitlines()[1:]:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line), line
+
+
+def test_pins_hold_every_direct_requirement():
+    direct, pins = pinned(DIRECT), pinned(PINS)
+    assert direct.items() <= pins.items()
+
+
+def test_pins_are_what_is_installed():
+    """Nothing is missing from the pins, and nothing here runs on other versions."""
+    from importlib.metadata import version
+
+    for name, pin in pinned(PINS).items():
+        assert version(name).split("+")[0] == pin, name
+
+
+def test_pins_are_complete():
+    """Whatever a pinned package needs on this machine is pinned as well."""
+    from importlib.metadata import requires
+
+    from packaging.requirements import Requirement
+
+    pins = {canonical(name) for name in pinned(PINS)}
+    for name in pins:
+        for need in map(Requirement, requires(name) or []):
+            if need.marker is None or need.marker.evaluate({"extra": ""}):
+                assert canonical(need.name) in pins or canonical(need.name) == "pip", (name, need)
+
+
+def copy_of_project(folder):
+    """Copy what `make` needs to install to a folder with a space in its name."""
+    project = folder / "my project"
+    (project / "scripts").mkdir(parents=True)
+    for name in ("Makefile", "requirements.txt", "pyproject.toml", "scripts/install.py"):
+        shutil.copy(ROOT / name, project / name)
+    return project
+
+
+@pytest.fixture
+def untouched(tmp_path):
+    """Return a project in which nothing was made yet."""
+    return copy_of_project(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """Return a project whose .venv the first failing test makes, and the next ones use."""
+    return copy_of_project(tmp_path_factory.mktemp("setup"))
+
+
+def make(folder, target, python=sys.executable, **environment):
+    """Run make without this machine's own settings of pip."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "MAKE", "MFLAGS"))}
+    return subprocess.run(
+        ["make", target, f"PYTHON={python}"],
+        cwd=folder,
+        env=clean | {"PIP_CONFIG_FILE": os.devnull} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def one_line(done):
+    """Return the only line of an error, but for the one that make adds."""
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("make: ***")]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@needs_make
+def test_plain_make_lists_the_commands():
+    listed = subprocess.check_output(["make"], cwd=ROOT, text=True)
+    for target in ("book", "serve", "test", "notebooks", "lint", "pins", "clean"):
+        assert re.search(rf"^  make {target} +\w", listed, re.MULTILINE)
+
+
+@needs_make
+def test_old_python(untouched):
+    old = untouched / "python"
+    pretend = "import sys; sys.version_info = (3, 10, 2); exec(open('scripts/install.py').read())"
+    old.write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" -c "__file__ = \'{untouched}\'; {pretend}"\n'
+    )
+    old.chmod(0o755)
+    done = make(untouched, "book", python="./python")
+    assert "Python 3.11 or newer is needed" in one_line(done)
+    assert "this one is 3.10" in one_line(done)
+    assert not (untouched / ".venv").exists()
+
+
+@needs_make
+def test_no_python(untouched):
+    done = make(untouched, "book", python="no-such-python")
+    assert "no-such-python" in one_line(done)
+
+
+@needs_make
+def test_no_network(project):
+    nobody = "http://127.0.0.1:9/simple"  # the discard port: closed
+    done = make(project, "test", PIP_INDEX_URL=nobody, PIP_RETRIES="1")
+    assert "pip cannot reach the package index" in one_line(done)
+    assert "install.log" in one_line(done)
+    assert not (project / ".venv" / "installed").exists()
+
+
+@needs_make
+def test_broken_pin(project):
+    (project / "requirements.txt").write_text("numpy==999.0\n")
+    done = make(project, "book", PIP_NO_INDEX="1")
+    assert "No matching distribution found for numpy==999.0" in one_line(done)
+    assert not (project / ".venv" / "installed").exists()
+
+
+@needs_make
+def test_unreadable_pin(project):
+    (project / "requirements.txt").write_text("numpy=2\n")
+    assert "numpy=2" in one_line(make(project, "book", PIP_NO_INDEX="1"))
+
+
+@needs_make
+def test_nothing_is_installed_twice(untouched):
+    (untouched / ".venv").mkdir()
+    (untouched / ".venv" / "installed").touch()
+    done = make(untouched, ".venv/installed", python="no-such-python")
+    assert done.returncode == 0
+    assert "up to date" in done.stdout
+
+
+def test_server_answers_this_machine_only(tmp_path):
+    import threading
+
+    (tmp_path / "index.html").write_text("a page")
+    with serve.server(tmp_path, port=0) as web:
+        assert web.server_address[0] == "127.0.0.1"
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{web.server_port}/index.html"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            assert answer.read() == b"a page"
+            assert answer.headers["Cache-Control"] == "no-store"
+        with serve.server(tmp_path, port=web.server_port) as second:
+            assert second.server_port != web.server_port
+        web.shutdown()
+
+
+def test_server_notices_a_change(tmp_path):
+    (tmp_path / "chapters").mkdir()
+    page = tmp_path / "chapters" / "index.md"
+    page.write_text("one")
+    before = serve.snapshot(tmp_path)
+    assert list(before) == [page]
+    assert serve.snapshot(tmp_path) == before
+    page.write_text("two")
+    os.utime(page, ns=(0, before[page] + 1))
+    assert serve.snapshot(tmp_path) != before
