@@ -87,7 +87,7 @@ def show_heatmaps(
     0.02, 0.05, 0.1, 0.2, and the colour bar says so. With negative numbers it is symmetric about 0;
     with numbers above 1 it goes from 0 to the largest. Masked cells never count.
 
-    .. math:: \text{colour}(w) = \text{cmap}\!\left(\frac{w - v_\min}{v_\max - v_\min}\right)
+    .. math:: \text{colour}(w) = \text{cmap}\!\left(\frac{w - v_{\min}}{v_{\max} - v_{\min}}\right)
 
     Parameters
     ----------
