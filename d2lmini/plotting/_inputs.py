@@ -61,14 +61,14 @@ def _to_numpy(x: Any, name: str) -> Any:
     return np.asanyarray(x)
 
 
-def _to_float(array: Any) -> Floats:
+def _to_float(array: Any, name: str = "matrices") -> Floats:
     if array.dtype.kind not in "OSUcmMT":
         try:
             floats: Floats = np.array(np.ma.getdata(array), dtype=np.float64)
             return floats
         except (TypeError, ValueError):
             pass
-    raise TypeError(f"matrices must hold real numbers; got {array.dtype}")
+    raise TypeError(f"{name} must hold real numbers; got {array.dtype}")
 
 
 def read_mask(mask: Any, shape: tuple[int, ...]) -> Bools:
@@ -239,3 +239,12 @@ def _plural(noun: str, count: int = 2) -> str:
     if count == 1:
         return noun
     return {"query": "queries", "entry": "entries"}.get(noun, noun + "s")
+
+
+def read_numbers(array: Any, name: str) -> Floats:
+    """Return finite numbers of any shape as float64."""
+    values = _to_float(np.ma.getdata(_to_numpy(array, name)), name)
+    if not np.isfinite(values).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise ValueError(f"{name} must be finite; got {values[where]} at {where}")
+    return values

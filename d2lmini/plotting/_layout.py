@@ -125,11 +125,11 @@ def wrap(text: str, width: float, size: float, longest: float = math.inf) -> str
     return "\n".join(lines)
 
 
-def cut(text: str) -> str:
+def cut(text: str, longest: float = LONGEST, size: float = TICK) -> str:
     """Shorten a label that would take the place of the picture."""
-    if text_width(text, TICK) <= LONGEST:
+    if text_width(text, size) <= longest:
         return text
-    keep = next(n for n in range(len(text), 0, -1) if text_width(text[:n] + "…", TICK) <= LONGEST)
+    keep = next(n for n in range(len(text), 0, -1) if text_width(text[:n] + "…", size) <= longest)
     return text[:keep].rstrip() + "…"
 
 

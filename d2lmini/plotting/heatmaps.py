@@ -1,9 +1,7 @@
 """Attention weights as a grid of heatmaps that share one colour scale."""
 
 import difflib
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
@@ -16,6 +14,8 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from d2lmini.plotting import _inputs as inputs
+from d2lmini.plotting._describe import describe, minus, numbers_table, short
+from d2lmini.plotting._heatmap_svg import heatmap_svg
 from d2lmini.plotting._inputs import Bools, Floats
 from d2lmini.plotting._layout import (
     BAR_GAP,
@@ -30,35 +30,11 @@ from d2lmini.plotting._layout import (
     plan,
     text_width,
 )
+from d2lmini.plotting._picture import DARK, LIGHT, Palette, Picture
 from d2lmini.plotting.shown import Shown
-from d2lmini.plotting.theme import COLORS, PNG_DPI, book_style, contrast
+from d2lmini.plotting.theme import PNG_DPI, book_style
 
 __all__ = ["show_heatmaps"]
-
-
-@dataclass(frozen=True)
-class Palette:
-    """The colours of a page: its ground, its text, and what a masked cell is made of."""
-
-    page: str
-    ink: str
-    masked: str
-    hatch: str
-
-
-LIGHT = Palette(page="#ffffff", ink=COLORS["ink"], masked="#f7f8f9", hatch="#c9ced5")
-
-
-@dataclass(frozen=True)
-class Picture:
-    """All that is to be drawn."""
-
-    values: Floats  # (rows, columns, queries, keys)
-    visible: Bools  # the same shape: neither masked nor NaN nor -inf
-    numbers: list[list[str]] | None  # one text per visible cell in each panel, in reading order
-    norm: Normalize
-    cmap: Colormap
-    words: Words
 
 
 def show_heatmaps(
@@ -144,14 +120,18 @@ def show_heatmaps(
     -----
     Cells are square, except that a long thin matrix is stretched until its short side can be seen.
     Numbers that share a pixel, in a matrix of about a thousand keys or more, are averaged.
+    The picture is drawn for a light page and for a dark one; a folded table with the numbers of one
+    small panel follows it. The description names what is there: an identity, a uniform matrix, a
+    causal mask, the strongest key of each query, keys that are equally strong.
     The argument order is that of ``d2l.show_heatmaps`` (Zhang et al., 2023).
 
     Examples
     --------
     >>> import numpy as np
     >>> shown = show_heatmaps(np.eye(10).reshape(1, 1, 10, 10), xlabel="Keys", ylabel="Queries")
-    >>> shown.alt
-    'Heatmap of 10 × 10 values (Queries × Keys), from 0 to 1.'
+    >>> print(shown.alt.replace(". ", ".\n"))
+    Heatmap of 10 × 10 values (Queries × Keys), from 0 to 1.
+    Identity: 1 on the diagonal, 0 elsewhere.
     >>> shown.axes.shape
     (1, 1)
     """
@@ -196,15 +176,21 @@ def show_heatmaps(
             cmap=_colour_map(cmap, signed=limits[0] < 0 < limits[1]),
             words=words,
         )
-        figure, axes = draw(picture, layout, LIGHT)
+        figure, axes = _draw(picture, layout, LIGHT)
 
-    shown = Shown(figure, axes, alt or _describe(words, seen))
+    shown = Shown(
+        figure,
+        axes,
+        alt or describe(values, visible, words),
+        lambda theme: heatmap_svg(picture, layout, DARK if theme == "dark" else LIGHT),
+        numbers_table(values, visible, words),
+    )
     if show:
         shown.show()
     return shown
 
 
-def draw(picture: Picture, layout: Layout, palette: Palette) -> tuple[Figure, Any]:
+def _draw(picture: Picture, layout: Layout, palette: Palette) -> tuple[Figure, Any]:
     """Draw the picture in the colours of a page; call it inside ``book_style()``."""
     figure = Figure(figsize=(layout.width, layout.height), facecolor=palette.page)
     FigureCanvasAgg(figure)
@@ -257,9 +243,8 @@ def _draw_panel(
         )
     if picture.numbers is not None:
         texts = picture.numbers[row * picture.words.shape[1] + column]
-        for (q, k), text in zip(np.argwhere(visible), texts, strict=True):
-            ground = picture.cmap(picture.norm(values[q, k]))
-            color = _readable_on(ground, dimmed=abs(values[q, k]) < 0.005)
+        colors = picture.number_colors(values[visible], palette.table(picture.cmap))
+        for (q, k), text, color in zip(np.argwhere(visible), texts, colors, strict=True):
             ax.text(
                 k,
                 q,
@@ -388,29 +373,18 @@ def _colour_map(cmap: Any, *, signed: bool) -> Colormap:
 
 def _numbers(values: Floats, visible: Bools) -> list[list[str]]:
     """Return the texts of the visible cells of each panel: two decimals, none for whole numbers."""
-    seen = values[visible]
+    seen = values[visible].round(6)
     decimals = 0 if np.array_equal(seen, seen.round()) else 2
     panels = zip(
         values.reshape(-1, *values.shape[2:]), visible.reshape(-1, *values.shape[2:]), strict=True
     )
     return [
-        [_minus(f"{value:.{decimals if abs(value) < 100 else 0}f}") for value in panel[shown]]
+        [
+            minus(f"{value:.{decimals if abs(value) < 100 else 0}f}")
+            for value in panel[shown].round(6)
+        ]
         for panel, shown in panels
     ]
-
-
-def _readable_on(ground: tuple[float, ...], *, dimmed: bool) -> tuple[float, float, float]:
-    """Black or white, whichever stands out more; or the greyest text with a contrast of 4.5:1."""
-    black, white = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
-    best = max(black, white, key=lambda color: contrast(color, ground))
-    if dimmed:
-        for share in (0.6, 0.5, 0.4, 0.3, 0.2, 0.1):
-            red, green, blue = (
-                share * g + (1 - share) * b for g, b in zip(ground[:3], best, strict=True)
-            )
-            if contrast((red, green, blue), ground) >= 4.6:
-                return red, green, blue
-    return best
 
 
 def _bar_ticks(limits: tuple[float, float], seen: Floats) -> list[str]:
@@ -422,49 +396,4 @@ def _bar_ticks(limits: tuple[float, float], seen: Floats) -> list[str]:
     low, high = limits
     below = "≤ " if seen.size and seen.min() < low - 0.005 * (high - low) else ""
     above = "≥ " if seen.size and seen.max() > high + 0.005 * (high - low) else ""
-    return [below + _number(low), _number((low + high) / 2), above + _number(high)]
-
-
-def _number(value: float) -> str:
-    return _minus(f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}")
-
-
-def _rounded(value: float, largest: float) -> str:
-    """Round to two digits of the largest number.
-
-    >>> _rounded(0.876, 0.876), _rounded(1e-5, 0.876), _rounded(1.0, 1.0)
-    ('0.88', 'about 0', '1')
-    """
-    unit = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else 1.0
-    text = _number(round(value / unit) * unit)
-    return "about 0" if text == "0" and value else text
-
-
-def _minus(text: str) -> str:
-    """Write a true minus, and no minus before 0.
-
-    >>> _minus("-1.50"), _minus("-0.00")
-    ('−1.50', '0.00')
-    """
-    if text.startswith("-"):
-        return text[1:] if not text.strip("-0.") else "−" + text[1:]
-    return text
-
-
-def _describe(words: Words, seen: Floats) -> str:
-    """Say in one sentence what there is to see."""
-    rows, columns, queries, keys = words.shape
-    panels = rows * columns
-    axes = " × ".join(name for name in (words.ylabel, words.xlabel) if name)
-    size = f"{queries} × {keys} values" + (f" ({axes})" if axes else "")
-    if panels == 1:
-        what = f"Heatmap of {size}"
-    else:
-        grid = [f"{rows} rows" if rows > 1 else "", f"{columns} columns" if columns > 1 else ""]
-        what = f"{panels} heatmaps in {' and '.join(filter(None, grid))}, each of {size}"
-    masked = panels * queries * keys - seen.size
-    if not seen.size:
-        return f"{what}, all masked."
-    low, high = (_rounded(float(end), float(abs(seen).max())) for end in (seen.min(), seen.max()))
-    span = f"from {low} to {high}" if low != high else f"all {low}"
-    return f"{what}, {span}" + (f"; {masked} of them masked." if masked else ".")
+    return [below + short(low), short((low + high) / 2), above + short(high)]

@@ -3,26 +3,82 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["COLORS", "use_theme"]
+__all__ = ["COLORS", "PALETTES", "use_theme"]
 
-COLORS: Mapping[str, str] = MappingProxyType(
+PALETTES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "query": "#3569e7",  # blue
-        "key": "#cb380d",  # vermilion
-        "value": "#047b62",  # green
-        "output": "#90209b",  # purple
-        "ink": "#1f2329",  # text
-        "grid": "#dfe3e8",  # lines behind the data
+        "light": MappingProxyType(
+            {
+                "query": "#3569e7",  # blue
+                "key": "#cb380d",  # vermilion
+                "value": "#047b62",  # green
+                "output": "#90209b",  # purple
+                "weight": "#a50f15",  # the red of a heatmap
+                "ink": "#1f2329",  # text
+                "muted": "#64707e",  # what stands back: a second curve, a small remark
+                "grid": "#dfe3e8",  # lines behind the data
+                "page": "#ffffff",
+            }
+        ),
+        "dark": MappingProxyType(
+            {
+                "query": "#4f89f3",
+                "key": "#e36634",
+                "value": "#28d08b",
+                "output": "#e6b3eb",
+                "weight": "#ff7b74",
+                "ink": "#ced6dd",
+                "muted": "#8f9baa",
+                "grid": "#2c3239",
+                "page": "#121212",
+            }
+        ),
     }
 )
+
+_theme: ContextVar[str] = ContextVar("d2lmini_theme", default="light")
+
+
+class _Colors(Mapping[str, str]):
+    def __getitem__(self, name: str) -> str:
+        palette = PALETTES[_theme.get()]
+        if name not in palette:
+            raise KeyError(f"there is no colour {name!r}; there are {', '.join(palette)}")
+        return palette[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PALETTES["light"])
+
+    def __len__(self) -> int:
+        return len(PALETTES["light"])
+
+    def __repr__(self) -> str:
+        return f"COLORS({dict(self)})"
+
+
+COLORS: Mapping[str, str] = _Colors()
 """One colour each for query, key, value and output, the same in every figure, table and page.
 
-The four have a contrast of at least 4.5:1 on white, so they serve for text as well, and stay
-distinct for readers without red or green cones.
+Besides these four: ``weight``, ``ink``, ``muted``, ``grid`` and ``page``. Looked up while
+`show_figure` draws for the dark page, a name gives the colour of the dark page; everywhere else
+that of the light one. All but the grid have a contrast of at least 4.5:1 to their page, so they
+serve for text as well, and the four stay distinct for readers without red or green cones.
 """
+
+
+@contextmanager
+def drawing_for(theme: str) -> Iterator[None]:
+    """Let `COLORS` give the colours of one page, "light" or "dark"."""
+    token = _theme.set(theme)
+    try:
+        yield
+    finally:
+        _theme.reset(token)
+
 
 CSS_DPI = 96  # an inch on a page is 96 pixels of CSS
 PNG_DPI = 2 * CSS_DPI  # sharp on a dense screen
@@ -31,38 +87,57 @@ MAX_WIDTH = 6.4  # inches: the text column of the book, so that no browser shrin
 _TEXT: dict[Any, Any] = {
     # The font that comes with matplotlib: the same on every machine.
     "font.family": ["DejaVu Sans"],
-    "text.color": COLORS["ink"],
+    "text.color": PALETTES["light"]["ink"],
     "figure.dpi": CSS_DPI,
     "savefig.dpi": PNG_DPI,
     "hatch.linewidth": 0.6,
     "svg.hashsalt": "d2lmini",
 }
-_GREYS = ["#4a5868", "#8a939f", "#14181d"]  # told apart by lightness
-_AXES: dict[Any, Any] = {
-    "figure.figsize": (4.75, 3.0),
-    "figure.constrained_layout.use": True,
-    "font.size": 10,
-    "axes.titlesize": 10.5,
-    "axes.labelsize": 10,
-    "axes.labelcolor": COLORS["ink"],
-    "axes.edgecolor": "#8b939d",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": COLORS["grid"],
-    "grid.linewidth": 0.7,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
-    "xtick.color": "#8b939d",
-    "ytick.color": "#8b939d",
-    "xtick.labelcolor": COLORS["ink"],
-    "ytick.labelcolor": COLORS["ink"],
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5,
-}
+
+
+def _axes_style() -> dict[Any, Any]:
+    """Return quiet axes in the colours of the page that is drawn for."""
+    frame = "#8b939d" if COLORS["page"] == "#ffffff" else "#6b747f"
+    ink, page = COLORS["ink"], COLORS["page"]
+    return {
+        "text.color": ink,
+        "figure.figsize": (4.75, 3.0),
+        "figure.constrained_layout.use": True,
+        "figure.facecolor": page,
+        "savefig.facecolor": page,
+        "font.size": 10,
+        "axes.titlesize": 10.5,
+        "axes.labelsize": 10,
+        "axes.labelcolor": ink,
+        "axes.titlecolor": ink,
+        "axes.facecolor": page,
+        "axes.edgecolor": frame,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": COLORS["grid"],
+        "grid.linewidth": 0.7,
+        "xtick.labelsize": 9,
+        "ytick.labelsize": 9,
+        "xtick.color": frame,
+        "ytick.color": frame,
+        "xtick.labelcolor": ink,
+        "ytick.labelcolor": ink,
+        "hatch.color": ink,
+        "patch.edgecolor": page,
+        "legend.fontsize": 9,
+        "legend.frameon": False,
+        "lines.linewidth": 1.8,
+        "lines.markersize": 5,
+    }
+
+
+def _greys() -> list[str]:
+    """Return three greys that are told apart by lightness, and stand out from the page."""
+    if COLORS["page"] == "#ffffff":
+        return ["#4a5868", "#8a939f", "#14181d"]
+    return ["#a3b0bf", "#6c7683", "#eef2f6"]
 
 
 @contextmanager
@@ -84,20 +159,34 @@ def needs_matplotlib() -> Iterator[None]:
 
 
 @contextmanager
-def book_style() -> Iterator[None]:
-    """Draw with matplotlib's own defaults and the book's font, whatever the user has set."""
+def book_style(*, axes: bool = False) -> Iterator[None]:
+    """Draw with matplotlib's own defaults and the book's font, whatever the user has set.
+
+    ``axes`` adds the quiet axes, in the colours of the page that is drawn for.
+    """
     import matplotlib
 
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_TEXT)
+        _set_style(axes=axes)
         yield
 
 
-def use_theme() -> None:
-    """Make every later matplotlib figure look like the book.
+def _set_style(*, axes: bool) -> None:
+    import matplotlib
+    from cycler import cycler
 
-    A chapter calls it once. Settings made before it are reset. In a notebook, figures are also
+    matplotlib.rcdefaults()
+    matplotlib.rcParams.update(_TEXT)
+    if axes:
+        matplotlib.rcParams.update(_axes_style())
+        matplotlib.rcParams["axes.prop_cycle"] = cycler(color=_greys())
+
+
+def use_theme() -> None:
+    """Make every later figure that is drawn with plain matplotlib look like the book.
+
+    Such a figure has one drawing, for the light page; `show_figure` makes two. Settings made before
+    it are reset. In a notebook, figures are also
     stored at twice their size on the page, uncropped, with nothing in the file that changes from
     one run to the next. Lines, bars and points are grey until they are given one of `COLORS`:
     a colour always has a meaning.
@@ -116,12 +205,7 @@ def use_theme() -> None:
     False
     """
     with needs_matplotlib():
-        import matplotlib
-    from cycler import cycler
-
-    matplotlib.rcdefaults()
-    matplotlib.rcParams.update(_TEXT | _AXES)
-    matplotlib.rcParams["axes.prop_cycle"] = cycler(color=_GREYS)
+        _set_style(axes=True)
     _store_sharp_figures()
 
 

@@ -66,10 +66,6 @@ def example():
 # ------------------------------------------------------------------------------------- bytes
 
 
-def test_the_same_bytes_twice():
-    assert example().png() == example().png()
-
-
 def test_the_same_bytes_from_one_object_even_after_another_format(tmp_path):
     shown = example()
     before = shown.png()
@@ -81,9 +77,9 @@ def test_the_same_bytes_from_one_object_even_after_another_format(tmp_path):
 @pytest.mark.parametrize("settings", ["", HOSTILE_SETTINGS], ids=["plain", "hostile"])
 def test_the_same_bytes_in_a_fresh_process_whatever_its_settings(tmp_path, settings):
     (tmp_path / "matplotlibrc").write_text(settings)
-    code = EXAMPLE + "print(hashlib.sha256(shown.png()).hexdigest())"
+    code = EXAMPLE + "print(hashlib.sha256(shown.png() + shown.html().encode()).hexdigest())"
     printed = run_python(code, MATPLOTLIBRC=str(tmp_path / "matplotlibrc"), PYTHONHASHSEED="7")
-    assert printed == hashlib.sha256(example().png()).hexdigest()
+    assert printed == hashlib.sha256(example().png() + example().html().encode()).hexdigest()
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
@@ -161,12 +157,17 @@ def notebook():
     ids=["last line", "loop", "call and last line", "later cell", "not shown", "shown later"],
 )
 def test_a_notebook_shows_each_figure_once(notebook, cell, pictures):
-    expected = [f"Heatmap of {n} × {n} values (Queries × Keys), from 0 to 1." for n in pictures]
+    expected = [
+        f"Heatmap of {n} × {n} values (Queries × Keys), from 0 to 1. "
+        "Identity: 1 on the diagonal, 0 elsewhere."
+        for n in pictures
+    ]
     assert [output.data["text/plain"] for output in notebook[cell]] == expected
     for output, size in zip(notebook[cell], pictures, strict=True):
-        assert set(output.data) == {"text/plain", "image/png"}
-        png = base64.b64decode(output.data["image/png"])
-        assert png == show_heatmaps(np.eye(size), "Keys", "Queries").png()
+        assert list(output.data) == ["text/html", "image/png", "text/plain"]
+        again = show_heatmaps(np.eye(size), "Keys", "Queries")
+        assert base64.b64decode(output.data["image/png"]) == again.png()
+        assert output.data["text/html"] == again.html()
         assert set(output.metadata["image/png"]) == {"width", "height", "alt"}
 
 

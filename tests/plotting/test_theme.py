@@ -12,6 +12,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from d2lmini.plotting import COLORS, theme, use_theme
+from d2lmini.plotting._night import from_oklab, night, to_oklab
+from d2lmini.plotting.theme import PALETTES
 
 MEANINGS = ["query", "key", "value", "output"]
 
@@ -53,30 +55,103 @@ def oklab(rgb):
     ] @ lms
 
 
-def white_contrast(color):
-    return 1.05 / (linear(to_rgb(color)) @ [0.2126, 0.7152, 0.0722] + 0.05)
+def page_contrast(color, page="#ffffff"):
+    pair = sorted(linear(to_rgb(c)) @ [0.2126, 0.7152, 0.0722] for c in (color, page))
+    return (pair[1] + 0.05) / (pair[0] + 0.05)
+
+
+white_contrast = page_contrast
+TEXTS = [*MEANINGS, "weight", "ink", "muted"]
+PAGES = [("light", "#ffffff"), ("dark", "#121212"), ("dark", "#1a1e24")]  # the last: a code editor
 
 
 def test_the_mapping_is_small_and_frozen():
-    assert list(COLORS) == [*MEANINGS, "ink", "grid"]
+    assert list(COLORS) == [*TEXTS, "grid", "page"]
+    assert len(COLORS) == len(PALETTES["dark"]) == 9 and "query" in repr(COLORS)
     with pytest.raises(TypeError):
         COLORS["query"] = "red"
+    with pytest.raises(TypeError):
+        PALETTES["light"]["query"] = "red"
+    with pytest.raises(KeyError, match="no colour 'quary'; there are query, key"):
+        COLORS["quary"]
 
 
-@pytest.mark.parametrize("name", [*MEANINGS, "ink"])
-def test_colours_can_be_read_as_text_on_white(name):
-    assert white_contrast(COLORS[name]) >= 4.5
+def test_a_name_gives_the_colour_of_the_page_that_is_drawn_for():
+    assert dict(COLORS) == PALETTES["light"]
+    with theme.drawing_for("dark"):
+        assert dict(COLORS) == PALETTES["dark"]
+        with theme.drawing_for("light"):
+            assert COLORS["key"] == PALETTES["light"]["key"]
+        assert COLORS["key"] == PALETTES["dark"]["key"]
+    with pytest.raises(ZeroDivisionError), theme.drawing_for("dark"):
+        _ = 1 / 0
+    assert dict(COLORS) == PALETTES["light"]
 
 
-def test_the_grid_is_quiet():
-    assert white_contrast(COLORS["grid"]) < 1.5
+@pytest.mark.parametrize(("name", "page"), PAGES)
+@pytest.mark.parametrize("color", TEXTS)
+def test_colours_can_be_read_as_text_on_their_page(name, page, color):
+    assert page_contrast(PALETTES[name][color], page) >= 4.5
+
+
+@pytest.mark.parametrize("name", PALETTES)
+def test_the_grid_is_quiet_and_the_page_is_the_page(name):
+    palette = PALETTES[name]
+    assert 1.1 < page_contrast(palette["grid"], palette["page"]) < 1.6
+    assert palette["page"] == {"light": "#ffffff", "dark": "#121212"}[name]
+
+
+@pytest.mark.parametrize("name", PALETTES)
+@pytest.mark.parametrize("vision", VISION)
+@pytest.mark.parametrize("pair", list(itertools.combinations(MEANINGS, 2)), ids="-".join)
+def test_the_four_are_distinct(name, vision, pair):
+    seen = [np.clip(VISION[vision] @ linear(to_rgb(PALETTES[name][color])), 0, 1) for color in pair]
+    assert np.linalg.norm(oklab(seen[0]) - oklab(seen[1])) > 0.1  # 0.02 can just be seen
+
+
+# ------------------------------------------------------------------------------ on a dark page
+
+
+def dark(name):
+    return night(matplotlib.colormaps[name], PALETTES["dark"]["page"])
 
 
 @pytest.mark.parametrize("vision", VISION)
-@pytest.mark.parametrize("pair", list(itertools.combinations(MEANINGS, 2)), ids="-".join)
-def test_the_four_are_distinct(vision, pair):
-    seen = [np.clip(VISION[vision] @ linear(to_rgb(COLORS[name])), 0, 1) for name in pair]
-    assert np.linalg.norm(oklab(seen[0]) - oklab(seen[1])) > 0.1  # 0.02 can just be seen
+@pytest.mark.parametrize("name", ["Reds", "Blues", "Greens", "Greys", "Purples"])
+def test_a_dark_map_gets_lighter_from_just_above_the_page(name, vision):
+    colors = dark(name)(np.linspace(0, 1, 200))[:, :3]
+    seen = [np.clip(VISION[vision] @ linear(color), 0, 1) for color in colors]
+    lightness = np.array([oklab(color)[0] for color in seen])
+    assert (np.diff(lightness) > -1e-4).all() and lightness[-1] - lightness[0] > 0.45
+    assert 1.05 < page_contrast(colors[0], "#121212") < 1.35
+    assert page_contrast(colors[-1], "#121212") > 7
+
+
+def test_a_dark_map_keeps_its_hue_and_stays_within_what_a_screen_shows():
+    tone = to_oklab(matplotlib.colormaps["Reds"](0.85)[:3])[1:]
+    for color in dark("Reds")(np.linspace(0.2, 1, 9))[:, :3]:
+        hue = to_oklab(color)[1:]
+        assert hue @ tone / np.linalg.norm(hue) / np.linalg.norm(tone) > 0.99
+        assert color.min() >= 0 and color.max() <= 1
+
+
+def test_a_dark_map_of_two_hues_is_darkest_in_the_middle():
+    lightness = to_oklab(dark("RdBu_r")(np.linspace(0, 1, 101))[:, :3])[:, 0]
+    assert lightness.argmin() in (50, 51) and min(lightness[0], lightness[-1]) > 0.7
+    blue, red = dark("RdBu_r")(0.05), dark("RdBu_r")(0.95)
+    assert blue[2] > blue[0] and red[0] > red[2]
+
+
+def test_a_map_that_begins_dark_stays_as_it_is():
+    for name in ("viridis", "magma", "cividis"):
+        assert dark(name) is matplotlib.colormaps[name] or dark(name) == matplotlib.colormaps[name]
+
+
+def test_oklab_and_back():
+    rgb = np.random.default_rng(0).random((50, 3))
+    np.testing.assert_allclose(from_oklab(to_oklab(rgb)), rgb, atol=1e-6)
+    for color in rgb[:5]:
+        np.testing.assert_allclose(to_oklab(color), oklab(linear(color)), atol=1e-9)
 
 
 def test_contrast_agrees_with_its_definition():
@@ -127,6 +202,9 @@ def test_the_colours_of_a_cycle_have_no_meaning_and_differ_in_lightness(themed):
     assert not set(cycle["color"]) & {COLORS[name] for name in MEANINGS}
     contrasts = sorted(map(white_contrast, cycle["color"]))
     assert contrasts[0] >= 3
+    with theme.drawing_for("dark"):
+        on_dark = sorted(page_contrast(color, "#121212") for color in theme._greys())
+    assert on_dark[0] >= 3 and all(b / a > 1.4 for a, b in itertools.pairwise(on_dark))
     assert all(b / a > 1.5 for a, b in itertools.pairwise(contrasts))
 
 

@@ -1,0 +1,171 @@
+"""Figures of any kind, drawn once for a light page and once for a dark one."""
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from d2lmini.plotting._inputs import read_text
+from d2lmini.plotting._svg import from_matplotlib
+from d2lmini.plotting.shown import Shown
+from d2lmini.plotting.theme import book_style, drawing_for
+
+__all__ = ["show_figure"]
+
+
+def show_figure(
+    *,
+    alt: str,
+    width: float = 4.75,
+    height: float = 3.0,
+    rows: int = 1,
+    columns: int = 1,
+    sharex: bool = False,
+    sharey: bool = False,
+    width_ratios: Sequence[float] | None = None,
+    height_ratios: Sequence[float] | None = None,
+    canvas: bool = False,
+    show: bool = True,
+) -> Callable[[Callable[..., Any]], Shown]:
+    """Show what a function draws, for a light page and for a dark one.
+
+    It stands above the function, as a decorator, and turns it into the finished figure. The
+    function is called twice, with empty axes; what it does besides drawing should be done before.
+    Colours are looked up inside it, as ``COLORS["value"]``, since they differ from page to page;
+    lines, bars and points are grey until they are given one.
+
+    Parameters
+    ----------
+    alt : str
+        The description for those who do not see the picture: what it shows, with its numbers.
+    width, height : float
+        In inches. A figure wider than 6.4 is shrunk by the page; on a phone, all above 3.7 are.
+    rows, columns : int
+        How many panels. The function gets one `matplotlib.axes.Axes` for each, in reading order.
+    sharex, sharey : bool
+        Whether the panels share the limits of an axis, and its labels.
+    width_ratios, height_ratios : list of float, optional
+        How wide the columns and how high the rows are, relative to each other.
+    canvas : bool
+        Whether to draw on an empty sheet instead of axes: the one panel fills the figure, has no
+        frame, and is measured in inches from the lower left corner. For diagrams.
+    show : bool
+        Whether to put the figure on the page now, if this runs in a notebook.
+
+    Returns
+    -------
+    function
+        That takes the drawing function and returns a `Shown`, with ``.figure``, ``.axes`` of shape
+        (rows, columns), ``.alt`` and ``.savefig``.
+
+    Raises
+    ------
+    TypeError
+        If `alt` is missing or no string, or the function does not take one argument for each panel.
+    ValueError
+        If `alt` is empty; if a size is not positive; if a canvas is to have several panels; if the
+        function draws with ``matplotlib.pyplot``, which knows nothing of the axes that it is given.
+
+    Examples
+    --------
+    >>> from d2lmini.plotting import COLORS, show_figure
+    >>> @show_figure(height=2.0, alt="A line from 0 up to 1.")
+    ... def rise(ax):
+    ...     ax.plot([0, 1], [0, 1], color=COLORS["output"])
+    >>> rise
+    A line from 0 up to 1.
+    """
+    if not read_text(alt, "alt").strip():
+        raise ValueError("alt is empty; say what the picture shows, for those who do not see it")
+    for name, size in (("width", width), ("height", height)):
+        if not (math.isfinite(size) and 0 < size <= 100):
+            raise ValueError(f"{name} must lie between 0 and 100 inches; got {size:g}")
+    for name, count in (("rows", rows), ("columns", columns)):
+        if count < 1:
+            raise ValueError(f"{name} must be at least 1; got {count}")
+    if canvas and rows * columns > 1:
+        raise ValueError(f"a canvas is one panel; got {rows} rows and {columns} columns")
+
+    def empty() -> tuple[Figure, np.ndarray[Any, Any]]:
+        if canvas:
+            return sheet(width, height)
+        figure = Figure(figsize=(width, height))
+        FigureCanvasAgg(figure)
+        return figure, figure.subplots(
+            rows,
+            columns,
+            squeeze=False,
+            sharex=sharex,
+            sharey=sharey,
+            width_ratios=width_ratios,
+            height_ratios=height_ratios,
+        )
+
+    def decorate(draw: Callable[..., Any]) -> Shown:
+        _check_arguments(draw, rows * columns)
+        shown = draw_twice(draw, empty, alt)
+        if show:
+            shown.show()
+        return shown
+
+    return decorate
+
+
+def sheet(
+    width: float, height: float, *, down: bool = False
+) -> tuple[Figure, np.ndarray[Any, Any]]:
+    """Return a figure with one panel that fills it and is measured in inches."""
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("none")
+    FigureCanvasAgg(figure)
+    ylim = (height, 0) if down else (0, height)
+    ax = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=ylim)
+    ax.axis("off")
+    return figure, np.array([[ax]], dtype=object)
+
+
+def draw_twice(
+    draw: Callable[..., Any],
+    empty: Callable[[], tuple[Figure, np.ndarray[Any, Any]]],
+    alt: str,
+    more: str = "",
+) -> Shown:
+    """Draw on empty axes for each page; ``draw`` gets one of them for each panel."""
+    drawings = {}
+    for theme in ("dark", "light"):
+        with drawing_for(theme), book_style(axes=True):
+            figure, axes = empty()
+            before = _pyplot_figures()
+            draw(*axes.flat)
+            if added := set(_pyplot_figures()) - set(before):
+                for number in added:
+                    sys.modules["matplotlib.pyplot"].close(number)
+                raise ValueError(
+                    "the function made a figure with matplotlib.pyplot; draw on the axes that it "
+                    "is given, such as ax.plot(...) instead of plt.plot(...)"
+                )
+            drawings[theme] = from_matplotlib(figure)
+    return Shown(figure, axes, alt, drawings.__getitem__, more)
+
+
+def _pyplot_figures() -> list[int]:
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    return list(pyplot.get_fignums()) if pyplot else []
+
+
+def _check_arguments(draw: Any, panels: int) -> None:
+    if not callable(draw):
+        raise TypeError(f"show_figure stands above a function that draws; got {draw!r}")
+    try:
+        inspect.signature(draw).bind(*range(panels))
+    except TypeError:
+        takes = len(inspect.signature(draw).parameters)
+        raise TypeError(
+            f"the function takes {takes} arguments for {panels} "
+            f"panel{'s' if panels > 1 else ''}; give it one for each, or *axes"
+        ) from None

@@ -1,0 +1,243 @@
+"""Attention weights as lines from queries to keys."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from d2lmini.plotting import _inputs as inputs
+from d2lmini.plotting._describe import describe_panel, minus
+from d2lmini.plotting._inputs import Bools, Floats
+from d2lmini.plotting._layout import cut, text_width
+from d2lmini.plotting.figures import draw_twice, sheet
+from d2lmini.plotting.shown import Shown
+from d2lmini.plotting.theme import COLORS
+
+__all__ = ["RowSumWarning", "show_attention_lines"]
+
+FAINTEST = 0.02  # weights below this are not drawn
+MOST = 64  # tokens on one side
+TOKEN, NUMBER, HEAD = 9.5, 9.0, 8.0  # sizes of text, in points
+LONGEST = 1.9  # inches; a longer token is cut
+ROW, SPAN, GAP, EDGE = 0.31, 1.7, 0.1, 0.08  # inches
+
+
+class RowSumWarning(UserWarning):
+    """Weights were drawn whose rows do not sum to 1."""
+
+
+def show_attention_lines(
+    weights: Any,
+    queries: Sequence[Any],
+    keys: Sequence[Any] | None = None,
+    *,
+    query: int | None = None,
+    alt: str | None = None,
+    show: bool = True,
+) -> Shown:
+    """Show one matrix of attention weights as lines: queries at the left, keys at the right.
+
+    The wider and stronger a line, the larger the weight. Weights below 0.02 have no line.
+
+    Parameters
+    ----------
+    weights : array, tensor or list, shape (queries, keys)
+        Each row sums to 1, or to 0 for a query with no key. NaN and -inf count as masked.
+    queries, keys : list of str
+        The tokens. Without `keys`, the queries are the keys as well, as in self-attention.
+    query : int, optional
+        The position of one query to single out: the lines of the others fade, and the weights of
+        this one are written beside the keys.
+    alt : str, optional
+        A description for those who do not see the picture; generated if not given.
+    show : bool
+        Whether to put the figure on the page now, if this runs in a notebook.
+
+    Returns
+    -------
+    Shown
+        With ``.figure``, ``.axes`` of shape (1, 1), ``.alt`` and ``.savefig``.
+
+    Warns
+    -----
+    RowSumWarning
+        If a row does not sum to 1. The lines are drawn as they are. To turn it off:
+        ``warnings.simplefilter("ignore", RowSumWarning)``.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong kind.
+    ValueError
+        If `weights` is not one matrix, holds negative numbers or numbers above 1, or has more than
+        64 rows or columns; if the labels are too few or too many; if there is no such query.
+
+    Examples
+    --------
+    >>> shown = show_attention_lines([[0.9, 0.1], [0.4, 0.6]], ["the", "cat"], query=1)
+    >>> shown.alt
+    'Attention as lines from 2 queries to 2 keys. Query “cat” has weights: “the” 0.40, “cat” 0.60.'
+    """
+    values, visible = inputs.read_matrices(weights)
+    if values.shape[:2] != (1, 1):
+        raise ValueError(
+            "weights must be one matrix, (queries, keys); got shape "
+            f"{np.shape(weights)}; give one head, such as weights[0, 0]"
+        )
+    values, visible = values[0, 0], visible[0, 0]
+    n, m = values.shape
+    if max(n, m) > MOST:
+        raise ValueError(
+            f"weights has {n} queries and {m} keys; more than {MOST} lines end in a blur; "
+            "show a part, or use show_heatmaps"
+        )
+    seen = values[visible]
+    if seen.size and (seen.min() < -1e-6 or seen.max() > 1.005):
+        raise ValueError(
+            "weights must lie between 0 and 1; got "
+            f"{seen.min():.3g} to {seen.max():.3g}; are these scores, before the softmax?"
+        )
+    left = inputs.read_tokens(queries, n, "queries", "query") or []
+    right = inputs.read_tokens(queries if keys is None else keys, m, "keys", "key") or []
+    if query is not None:
+        query = _position(query, n)
+    if alt is not None and not inputs.read_text(alt, "alt").strip():
+        raise ValueError("alt is empty; describe the picture, or leave it out")
+    shares = np.where(visible, values, 0.0).clip(0, 1).round(6)
+    _check_sums(shares, visible)
+
+    shown_left, shown_right = (
+        [cut(token, LONGEST, TOKEN) for token in side] for side in (left, right)
+    )
+    wide = [max(text_width(t, TOKEN) for t in side) for side in (shown_left, shown_right)]
+    wide = [
+        max(w, text_width(name, HEAD)) for w, name in zip(wide, ("queries", "keys"), strict=True)
+    ]
+    numbers = text_width("0.00", NUMBER) + GAP if query is not None else 0.0
+    x = EDGE + wide[0] + GAP, EDGE + wide[0] + GAP + SPAN
+    width = x[1] + GAP + wide[1] + numbers + EDGE
+    height = (max(n, m) + 1) * ROW + EDGE
+
+    def draw(ax: Axes) -> None:
+        rows = [_places(n, max(n, m)), _places(m, max(n, m))]
+        _draw_lines(ax, shares, x, rows, query)
+        _write(ax, shown_left, x[0] - GAP, rows[0], "queries", "query", "right", chosen=query)
+        _write(ax, shown_right, x[1] + GAP, rows[1], "keys", "key", "left")
+        if query is not None:
+            for key, y in enumerate(rows[1]):
+                text = f"{shares[query, key]:.2f}" if visible[query, key] else "–"
+                strong = shares[query, key] >= FAINTEST
+                ax.text(
+                    width - EDGE,
+                    y,
+                    text,
+                    ha="right",
+                    va="center_baseline",
+                    fontsize=NUMBER,
+                    color=COLORS["ink" if strong else "muted"],
+                )
+
+    shown = draw_twice(
+        draw,
+        lambda: sheet(width, height, down=True),
+        alt or _describe(values, visible, left, right, query),
+    )
+    if show:
+        shown.show()
+    return shown
+
+
+def _position(query: Any, count: int) -> int:
+    if isinstance(query, bool) or not isinstance(query, int | np.integer):
+        raise TypeError(f"query must be the position of a query; got {type(query).__name__}")
+    if not -count <= query < count:
+        raise ValueError(f"query {query} does not exist; there are {count}, from 0 to {count - 1}")
+    return int(query) % count
+
+
+def _check_sums(shares: Floats, visible: Bools) -> None:
+    sums = shares.sum(axis=1)
+    wrong = np.flatnonzero((abs(sums - 1) > 0.01) & (abs(sums) > 0.01))
+    if wrong.size:
+        row = int(wrong[0])
+        warnings.warn(
+            f"weights: row {row} sums to {sums[row]:.3g}, not to 1; it is drawn as it is",
+            RowSumWarning,
+            stacklevel=3,
+        )
+
+
+def _places(count: int, rows: int) -> list[float]:
+    """Return the heights of tokens, in the middle where the other side has more."""
+    first = ROW * (1.5 + (rows - count) / 2)
+    return [first + ROW * i for i in range(count)]
+
+
+def _draw_lines(
+    ax: Axes,
+    shares: Floats,
+    x: tuple[float, float],
+    rows: list[list[float]],
+    query: int | None,
+) -> None:
+    """Draw an S-shaped line for each weight, the strongest last."""
+    steps = np.linspace(0, 1, 33)
+    ease = 3 * steps**2 - 2 * steps**3
+    # Equal weights in reading order, whatever the last bits are.
+    order = sorted(np.ndindex(*shares.shape), key=lambda at: (at[0] == query, float(shares[at])))
+    for q, k in order:
+        share = float(shares[q, k])
+        if share < FAINTEST:
+            continue
+        strong = query is None or q == query
+        ax.plot(
+            x[0] + (x[1] - x[0]) * steps,
+            rows[0][q] + (rows[1][k] - rows[0][q]) * ease,
+            linewidth=0.5 + 5 * share,
+            solid_capstyle="butt",
+            color=COLORS["weight" if strong else "muted"],
+            alpha=round(0.18 + 0.72 * share, 3) if strong else 0.15,
+        )
+
+
+def _write(
+    ax: Axes,
+    tokens: list[str],
+    x: float,
+    rows: list[float],
+    head: str,
+    color: str,
+    side: Any,
+    chosen: int | None = None,
+) -> None:
+    """Write the tokens of one side under what they are."""
+    style: dict[str, Any] = {"ha": side, "va": "center_baseline", "parse_math": False}
+    ax.text(x, ROW / 2 + EDGE, head, fontsize=HEAD, color=COLORS[color], style="italic", **style)
+    for i, (token, y) in enumerate(zip(tokens, rows, strict=True)):
+        quiet = chosen is not None and i != chosen
+        ax.text(
+            x,
+            y,
+            token,
+            fontsize=TOKEN,
+            color=COLORS["muted" if quiet else color],
+            fontweight="bold" if i == chosen else "normal",
+            **style,
+        )
+
+
+def _describe(
+    values: Floats, visible: Bools, queries: list[str], keys: list[str], query: int | None
+) -> str:
+    n, m = values.shape
+    what = f"Attention as lines from {n} queries to {m} keys."
+    if query is None:
+        said = describe_panel(values, visible, queries, keys)
+        return f"{what} {said[0].upper()}{said[1:]}."
+    named = [
+        f"“{key}” {minus(f'{value:.2f}')}" if seen else f"“{key}” masked"
+        for key, value, seen in zip(keys, values[query].round(6), visible[query], strict=True)
+    ]
+    return f"{what} Query “{queries[query]}” has weights: {', '.join(named)}."

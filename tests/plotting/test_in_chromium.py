@@ -1,0 +1,235 @@
+"""The pictures as a reader sees them: light, dark, narrow, without scripts, with the keyboard."""
+
+import io
+import shutil
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from d2lmini import masked_softmax
+from d2lmini.plotting import AttentionExplorer, AttentionTrace
+from tests.plotting.reading import heatmaps, random_weights
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+LIGHT, DARK = (255, 255, 255), (18, 18, 18)
+SCORES = np.random.default_rng(5).normal(size=(4, 5)) * 3
+SQUARE = SCORES[:, :4]  # the queries are the keys as well
+TOKENS, KEYS = ["a", "<b>", "c", "d"], list("vwxyz")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("there is no Chromium on this machine")
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """Return a function that opens HTML in a window of its own."""
+    windows = []
+
+    def opened(body, *, scheme="light", root="", around="", width=900, **settings):
+        windows.append(
+            browser.new_context(
+                color_scheme=scheme,
+                viewport={"width": width, "height": 700},
+                device_scale_factor=2,
+                **settings,
+            )
+        )
+        page = windows[-1].new_page()
+        page.set_content(f"<!DOCTYPE html><html {root}><body {around}>{body}</body></html>")
+        return page
+
+    yield opened
+    for window in windows:
+        window.close()
+
+
+def picture(page):
+    """Return the pixels of the image, (height, width, 3)."""
+    shot = matplotlib.image.imread(io.BytesIO(page.locator("img").screenshot()))
+    return (shot[..., :3] * 255).round().astype(int)
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    return heatmaps(random_weights(4, 4), xticks=TOKENS, yticks=TOKENS, mask="causal")
+
+
+@pytest.mark.parametrize(
+    ("settings", "ground"),
+    [
+        ({"scheme": "light"}, LIGHT),
+        ({"scheme": "dark"}, DARK),
+        ({"scheme": "dark", "root": 'data-theme="light"'}, LIGHT),
+        ({"scheme": "light", "root": 'data-theme="dark"'}, DARK),
+        ({"scheme": "dark", "root": 'data-theme="auto"'}, DARK),
+        ({"scheme": "dark", "around": 'data-jp-theme-light="true"'}, LIGHT),
+        ({"scheme": "light", "around": 'data-jp-theme-light="false"'}, DARK),
+        ({"scheme": "dark", "around": 'data-vscode-theme-kind="vscode-light"'}, LIGHT),
+        (
+            {
+                "scheme": "light",
+                "around": 'class="vscode-dark" data-vscode-theme-kind="vscode-dark"',
+            },
+            DARK,
+        ),
+        ({"scheme": "dark", "root": 'theme="light"'}, LIGHT),
+        ({"scheme": "light", "root": 'theme="dark"'}, DARK),
+        ({"scheme": "dark", "java_script_enabled": False}, DARK),
+    ],
+    ids=lambda value: " ".join(map(str, value.values())) if isinstance(value, dict) else "",
+)
+def test_the_drawing_is_that_of_the_page(page, tokens, settings, ground):
+    shown = picture(page(tokens.html(), **settings))
+    np.testing.assert_allclose(shown[3, 3], ground, atol=1)
+
+
+def test_the_description_is_that_of_the_image_in_both(page, tokens):
+    for scheme in ("light", "dark"):
+        window = page(tokens.html(), scheme=scheme)
+        assert window.get_by_role("img", name=tokens.alt, exact=True).count() == 1
+
+
+def test_it_is_sharp_and_looks_like_the_png(page, tokens):
+    shown = picture(page(tokens.html()))
+    png = matplotlib.image.imread(io.BytesIO(tokens.png()))[..., :3] * 255
+    assert abs(shown.shape[0] - png.shape[0]) <= 2 and abs(shown.shape[1] - png.shape[1]) <= 2
+    height, width = (min(a, b) for a, b in zip(shown.shape[:2], png.shape[:2], strict=True))
+    difference = abs(shown[:height, :width] - png[:height, :width]).max(axis=-1)
+    assert (difference > 60).mean() < 0.06  # letters, and the lines of the hatch
+
+
+def test_on_a_phone_it_shrinks_in_both_directions(page):
+    wide = heatmaps(random_weights(1, 4, 12, 12))
+    width, height = wide._size()
+    assert width > 500
+    window = page(wide.html(), width=390)
+    box = window.locator("img").bounding_box()
+    assert box["width"] <= 374 and box["height"] == pytest.approx(
+        height * box["width"] / width, abs=1
+    )
+    assert window.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_words_stay_inside_with_the_fonts_of_this_system(page, tokens):
+    for theme in ("light", "dark"):
+        window = page(tokens.svg(theme))
+        outside = window.evaluate(
+            """() => { const whole = document.querySelector("svg").getBoundingClientRect();
+                return [...document.querySelectorAll("text")].filter((text) => {
+                  const box = text.getBoundingClientRect();
+                  return box.left < whole.left - 1 || box.right > whole.right + 1
+                    || box.top < whole.top - 1 || box.bottom > whole.bottom + 1;
+                }).map((text) => text.textContent); }"""
+        )
+        assert outside == []
+
+
+# ------------------------------------------------------------------------------------ explorer
+
+
+def table(page):
+    """Return the weights that the page shows, NaN where a cell is masked."""
+    cells = page.locator("tbody td").all_inner_texts()
+    return np.array([np.nan if text == "–" else float(text) for text in cells]).reshape(4, 4)
+
+
+@pytest.fixture
+def explorer(page):
+    return page(AttentionExplorer(SQUARE, TOKENS, dimension=4)._repr_html_())
+
+
+def test_the_script_changes_nothing_by_itself(page, explorer):
+    still = page(
+        AttentionExplorer(SQUARE, TOKENS, dimension=4)._repr_html_(),
+        java_script_enabled=False,
+    )
+    assert still.locator("input").count() == 0 and explorer.locator("input").count() == 3
+    cells = [page.locator("tbody td").all_inner_texts() for page in (still, explorer)]
+    assert cells[0] == cells[1]
+    remarks = [page.get_by_role("status").inner_text() for page in (still, explorer)]
+    assert remarks[0] == remarks[1]
+
+
+def test_the_script_computes_as_python_does(explorer):
+    causal = np.tri(4, dtype=bool)
+    for power in (-1, -0.5, 0, 0.35, 1):
+        explorer.get_by_label("temperature").fill(str(power))
+        for scaled in (True, False):
+            explorer.get_by_label("divide by √4").set_checked(scaled)
+            for masked in (True, False):
+                explorer.get_by_label("causal mask").set_checked(masked)
+                divisor = 10**power * (2 if scaled else 1)
+                mask = causal if masked else np.ones((4, 4), bool)
+                again = AttentionExplorer(SQUARE / divisor, TOKENS, mask=mask)
+                np.testing.assert_array_equal(np.isfinite(table(explorer)), mask)
+                expected = masked_softmax(SQUARE / divisor, mask)[mask]
+                np.testing.assert_allclose(table(explorer)[mask], expected, atol=0.00501)
+                assert explorer.get_by_role("status").inner_text() == again.remark
+
+
+def test_it_is_used_with_the_keyboard_alone(explorer):
+    explorer.keyboard.press("Tab")  # the table, which can be scrolled
+    explorer.keyboard.press("Tab")
+    assert explorer.evaluate("document.activeElement.type") == "range"
+    explorer.keyboard.press("End")
+    largest = masked_softmax(SQUARE / 2 / 10).max()
+    assert f"Largest weight {largest:.2f}" in explorer.get_by_role("status").inner_text()
+    assert explorer.get_by_label("temperature").get_attribute("aria-valuetext") == "10.00"
+    explorer.keyboard.press("Home")
+    assert explorer.get_by_role("status").inner_text().endswith("and gradients vanish.")
+    assert explorer.get_by_label("temperature").get_attribute("aria-valuetext") == "0.10"
+    explorer.keyboard.press("Tab")
+    explorer.keyboard.press("Tab")
+    explorer.keyboard.press("Space")
+    assert np.isnan(table(explorer)[0]).sum() == 3
+
+
+def test_keys_of_their_own_have_no_order_that_a_causal_mask_could_mean(page):
+    window = page(AttentionExplorer(SCORES, TOKENS, KEYS, dimension=4)._repr_html_())
+    assert window.get_by_label("causal mask").count() == 0
+    assert window.locator("input").count() == 2
+
+
+def test_several_on_one_page_and_the_script_twice(page):
+    one = AttentionExplorer(SCORES, TOKENS, KEYS, dimension=4)._repr_html_()
+    other = AttentionExplorer(np.eye(2), ["p", "q"])._repr_html_()
+    window = page(one + other)
+    assert window.get_by_label("temperature").count() == 2
+    window.get_by_label("temperature").last.fill("1")
+    assert (
+        window.locator("tbody td").first.inner_text() == f"{masked_softmax(SCORES / 2)[0, 0]:.2f}"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_in_tables_can_be_read(page, scheme):
+    trace = AttentionTrace([2.0, 1], SCORES[:, :2], SCORES[:, 2:], mask=np.arange(4) < 3)
+    ground, ink = ("#ffffff", "#1f2329") if scheme == "light" else ("#121212", "#ced6dd")
+    body = trace._repr_html_() + AttentionExplorer(SCORES * 9, TOKENS, KEYS)._repr_html_()
+    window = page(body, scheme=scheme, around=f'style="background:{ground};color:{ink}"')
+    worst = window.evaluate(
+        """() => { const paint = document.createElement("canvas").getContext("2d");
+            const rgb = (...colors) => { colors.forEach((color) => {
+                paint.fillStyle = color; paint.fillRect(0, 0, 1, 1); });
+              return [...paint.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+            const light = (c) => { const l = c.map((x) => x / 255).map((x) =>
+                x <= .04045 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4);
+              return .2126 * l[0] + .7152 * l[1] + .0722 * l[2]; };
+            const page = getComputedStyle(document.body).backgroundColor;
+            return Math.min(...[...document.querySelectorAll("th, td, small, p")].map((e) => {
+              const style = getComputedStyle(e);
+              const pair = [rgb(page, style.backgroundColor), rgb(style.color)].map(light);
+              pair.sort((a, b) => a - b);
+              return (pair[1] + .05) / (pair[0] + .05); })); }"""
+    )
+    assert worst >= 4.5

@@ -1,0 +1,161 @@
+"""From a notebook's outputs to a page of the book: files, numbers, captions, descriptions."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+
+from d2lmini.plotting import AttentionExplorer, AttentionTrace
+from tests.plotting.reading import heatmaps, random_weights
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "_ext")!r})
+extensions = ["myst_nb", "figures", "noscript"]
+html_theme = "sphinx_book_theme"
+html_static_path = [{str(ROOT / "chapters/_static")!r}]
+nb_execution_mode = "off"
+numfig = True
+project = "test"
+"""
+HEATMAP = heatmaps(random_weights(3, 3), xticks=["<a>", '"b"', "c"])
+CAPTION = {"mystnb": {"figure": {"caption": "Weights of *three* words.", "name": "fig-weights"}}}
+
+
+def cell(shown, metadata=None):
+    """Return a cell that has run, with what it shows."""
+    if hasattr(shown, "html"):
+        data, about = shown._repr_mimebundle_()
+    else:
+        data, about = {"text/html": shown._repr_html_(), "text/plain": str(shown)}, {}
+    output = nbformat.v4.new_output("display_data", data=data, metadata=about)
+    return nbformat.v4.new_code_cell(
+        "show()", outputs=[output], execution_count=1, metadata=metadata or {}
+    )
+
+
+def build(folder, builder="html"):
+    """Build with every warning an error; return where the pages are."""
+    command = [sys.executable, "-m", "sphinx", "-W", "-n", "-q", "-b", builder]
+    done = subprocess.run(
+        [*command, folder, folder.parent / builder], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder.parent / builder
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages") / "source"
+    folder.mkdir()
+    (folder / "conf.py").write_text(SETTINGS)
+    (folder / "index.md").write_text(
+        "# Book\n\nNothing is drawn here.\n\n```{toctree}\npart/page\n```\n"
+    )
+    (folder / "part").mkdir()
+    cells = [
+        nbformat.v4.new_markdown_cell("# Page\n\nLook at {numref}`fig-weights`."),
+        cell(HEATMAP, CAPTION),
+        cell(AttentionTrace([1.0], [[1.0], [2.0]], [3.0, 4.0])),
+        cell(AttentionExplorer(np.eye(2), ["a", "b"])),
+    ]
+    notebook = nbformat.v4.new_notebook(
+        cells=cells,
+        metadata={
+            "kernelspec": {"name": "python3", "display_name": "Python 3"},
+            "language_info": {"name": "python"},
+        },
+    )
+    nbformat.write(notebook, folder / "part/page.ipynb")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(book):
+    return build(book)
+
+
+@pytest.fixture(scope="module")
+def page(pages):
+    return BeautifulSoup((pages / "part/page.html").read_text("utf8"), "html.parser")
+
+
+def test_each_theme_has_a_file_with_the_description_and_its_size(pages, page):
+    images = page.select("figure#fig-weights .d2lmini-figure > img")
+    assert [image["class"] for image in images] == [["only-light"], ["only-dark"]]
+    for image, theme in zip(images, ("light", "dark"), strict=True):
+        assert image["alt"] == HEATMAP.alt and image["loading"] == "lazy"
+        assert (int(image["width"]), int(image["height"])) == HEATMAP._size()
+        assert image["src"].startswith("../_images/") and "style" not in image.attrs
+        assert (pages / "part" / image["src"]).read_text("utf8") == HEATMAP.svg(theme)
+
+
+def test_it_is_numbered_captioned_and_referred_to(page):
+    caption = page.select_one("figure#fig-weights > figcaption")
+    assert caption.text.split("#")[0].strip().startswith("Fig. 1 Weights of three words.")
+    assert caption.em.text == "three"
+    assert page.select_one('a[href="#fig-weights"] .std-numref').text == "Fig. 1"
+
+
+def test_the_numbers_follow_the_picture(page):
+    details = page.select_one("figure#fig-weights .d2lmini-figure > details")
+    assert details.summary.text == "Show the numbers"
+    assert [th.text for th in details.select("thead th")] == ["<a>", '"b"', "c"]
+
+
+def test_tables_stand_on_the_page_and_their_style_is_loaded_once(page):
+    for name in ("trace", "explorer"):
+        (found,) = page.select(f".d2lmini-{name}")
+        assert found.table and not found.find_all(["style", "script"])
+        assert "text_html" not in found.parent.get("class", [])
+    styles = [link["href"].split("?")[0] for link in page.select('link[rel="stylesheet"]')]
+    assert styles.count("../_static/tables.css") == styles.count("../_static/figures.css") == 1
+    (script,) = page.select('script[src*="explorer.mjs"]')
+    assert script.get("type") is None and script.has_attr("defer")  # works from a disk as well
+
+
+def test_other_pages_load_none_of_it(pages):
+    text = (pages / "index.html").read_text("utf8")
+    assert "figures.css" not in text and "explorer.mjs" not in text and "tables.css" not in text
+
+
+def test_no_data_is_left_in_the_page(pages):
+    assert "data:image" not in (pages / "part/page.html").read_text("utf8")
+
+
+def test_paper_gets_the_png(book):
+    text = (build(book, "latex") / "test.tex").read_text("utf8")
+    assert text.count("\\sphinxincludegraphics") == 1 and ".png}" in text
+
+
+# -------------------------------------------------------------------- pages without scripts
+
+
+def test_a_page_without_scripts_has_the_colours_of_both_themes(pages):
+    style = (pages / "_static/noscript.css").read_text("utf8")
+    light, dark = style.split("@media screen and (prefers-color-scheme: dark)")
+    assert light.startswith("@media print, (prefers-color-scheme: light)")
+    assert "--pst-color-background:#fff" in light.replace(" ", "")
+    assert "--pst-color-background:#121212" in dark.replace(" ", "")
+    assert "[data-theme=light]" not in style and "[data-theme=dark]" not in style
+    assert style.count("{") == style.count("}")
+    text = BeautifulSoup((pages / "index.html").read_text("utf8"), "html.parser")
+    assert "_static/noscript.css" in text.select_one("head noscript").decode_contents()
+
+
+def test_a_rule_for_a_theme_gets_a_twin():
+    spec = importlib.util.spec_from_file_location("noscript", ROOT / "_ext/noscript.py")
+    noscript = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(noscript)
+    style = """a{b:c} html[data-theme="dark"] a:is(p,q), a b{b:d} /* x{} */
+    html[data-theme=light] a{b:e} html[data-theme='dark'] i{}"""
+    assert noscript.twins(style, "dark") == (
+        "html[data-theme=auto] a:is(p,q){b:d}html[data-theme=auto] i{}"
+    )
+    assert noscript.twins(style, "light") == "html[data-theme=auto] a{b:e}"

@@ -1,0 +1,117 @@
+"""What viewers do with the HTML: each keeps a picture and its description."""
+
+import re
+from html import escape
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from d2lmini.plotting import AttentionExplorer, AttentionTrace, show_attention_lines
+from tests.plotting.reading import heatmaps
+
+VOID = {"img", "br"}
+# The strictest that is met: plain elements, and of their attributes only what a picture needs.
+KEPT = {
+    "img": {"src", "alt", "width", "height"},
+    **{tag: set() for tag in ("p", "br", "small", "details", "summary", "table", "caption")},
+    **{tag: set() for tag in ("thead", "tbody", "tfoot", "tr", "th", "td")},
+}
+DROPPED = {"style", "script", "svg"}  # with all that is in them
+
+
+class Sanitiser(HTMLParser):
+    """Keep what is on the list, as GitHub, VS Code or an untrusted notebook do."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept, self.inside = [], 0
+
+    def handle_starttag(self, tag, attrs):
+        self.inside += tag in DROPPED
+        if tag in KEPT and not self.inside:
+            shown = "".join(f' {k}="{escape(v)}"' for k, v in attrs if k in KEPT[tag])
+            self.kept.append(f"<{tag}{shown}>")
+
+    def handle_endtag(self, tag):
+        self.inside -= tag in DROPPED
+        if tag in KEPT and tag not in VOID and not self.inside:
+            self.kept.append(f"</{tag}>")
+
+    def handle_data(self, data):
+        if not self.inside:
+            self.kept.append(escape(data))
+
+
+def sanitised(html):
+    """Return what is left."""
+    sanitiser = Sanitiser()
+    sanitiser.feed(html)
+    return "".join(sanitiser.kept)
+
+
+class Tags(HTMLParser):
+    """Collect start tags, and see that all are closed."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.found, self.open = [], []
+        self.feed(html)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID | {"input"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+PICTURES = {
+    "heatmap": heatmaps(np.eye(3), xticks=["<a>", '"b"', "c & d"], yticks=list("xyz")),
+    "lines": show_attention_lines(np.eye(2), ['"a"', "<b>"], show=False),
+    "ledger": AttentionTrace([1.0], [[1.0], [2.0]], [3.0, 4.0], labels=["<a>", '"b"']).plot(),
+}
+
+
+@pytest.mark.parametrize("shown", PICTURES.values(), ids=PICTURES)
+def test_after_the_strictest_sanitiser_a_picture_is_left_with_its_description(shown):
+    left = sanitised(shown.html())
+    images = [attrs for tag, attrs in Tags(left).found if tag == "img"]
+    assert len(images) == 1  # once, not once for each theme
+    assert images[0]["src"].startswith("data:image/svg+xml;base64,")
+    assert images[0]["alt"] == shown.alt
+    assert int(images[0]["width"]) == round(shown.figure.get_size_inches()[0] * 96)
+    assert "{" not in left.replace(images[0]["src"], "").replace(images[0]["alt"], "")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        AttentionTrace([1.0], [[1.0], [2.0]], [3.0, 4.0], labels=["<a>", '"b"']),
+        AttentionExplorer(np.eye(2), ["<a>", '"b"'], dimension=4),
+    ],
+    ids=["trace", "explorer"],
+)
+def test_after_it_a_table_is_left(shown):
+    left = sanitised(shown._repr_html_())
+    tags = [tag for tag, _ in Tags(left).found]
+    assert tags.count("table") == 1 and tags.count("td") > 3
+    assert "&lt;a&gt;" in shown._repr_html_() and "d2lmini" not in left
+
+
+@pytest.mark.parametrize("shown", PICTURES.values(), ids=PICTURES)
+def test_the_image_can_shrink_and_has_a_size(shown):
+    ((_, image),) = [tag for tag in Tags(shown.html()).found if tag[0] == "img"]
+    dark = image["style"].removeprefix("max-width:100%;height:auto;--dark:")
+    assert re.fullmatch(r"url\(data:image/svg\+xml;base64,[\w+/=]+\)", dark)
+    assert dark != f"url({image['src']})"
+    assert int(image["height"]) == round(shown.figure.get_size_inches()[1] * 96)
+
+
+def test_nothing_is_loaded_from_elsewhere():
+    pages = [shown.html() + shown.svg() + shown.svg("dark") for shown in PICTURES.values()]
+    pages.append(AttentionExplorer(np.eye(2), ["a", "b"])._repr_html_())
+    for page in pages:
+        assert not re.search(r"""(?:src|href)=["'](?!data:|#)|url\((?!#|data:)|@import""", page)
