@@ -1,0 +1,133 @@
+"""Exercises that check themselves, and say which mistake was made.
+
+    from d2lmini.exercises import check, hint, solution
+
+    @check
+    def softmax(scores):
+        ...
+
+``check`` shows what it found and gives the function back. ``grade`` returns the `Result` without
+showing it. ``hint`` and ``solution`` show what their names say, folded away on a page.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar, overload
+
+from d2lmini.exercises.cards import Folded, in_notebook, show
+from d2lmini.exercises.grading import grade
+from d2lmini.exercises.model import Exercise, Mistake, Result, exercises, find, register
+
+__all__ = [
+    "Exercise",
+    "Mistake",
+    "Result",
+    "check",
+    "exercises",
+    "find",
+    "grade",
+    "hint",
+    "register",
+    "solution",
+]
+
+Answer = TypeVar("Answer")
+_NOT_GIVEN: Any = object()
+_last: dict[str, Result] = {}  # by exercise: what the latest check found
+_hints_seen: dict[str, int] = {}
+
+for _chapter in range(1, 6):  # each file registers its exercises
+    import_module(f"{__name__}.chapter{_chapter}")
+
+
+@overload
+def check(fn: Answer, *, name: str | None = None) -> Answer: ...
+@overload
+def check(*, name: str | None = None) -> Callable[[Answer], Answer]: ...
+def check(fn: Any = _NOT_GIVEN, *, name: str | None = None) -> Any:
+    """Check an answer and show what was found.
+
+    Use it as ``@check`` above a function or class that has the name of the exercise, or call it:
+    ``check(my_function, name="softmax")``. An answer that is not written yet, raises an error or
+    never ends does not stop the notebook.
+
+    Parameters
+    ----------
+    fn : callable
+    name : str, optional
+        The exercise; ``fn.__name__`` unless given.
+
+    Returns
+    -------
+    `fn` itself, unchanged.
+
+    Raises
+    ------
+    TypeError, ValueError, ImportError
+        As `grade`: there is no exercise of that name, or no PyTorch for it.
+
+    Examples
+    --------
+    >>> @check
+    ... def softmax(scores):
+    ...     ...
+    ○ softmax: not attempted yet. Replace the ... and run the cell again.
+    """
+    if fn is _NOT_GIVEN:
+        return lambda answer: check(answer, name=name)
+    result = grade(fn, name)
+    _last[result.name] = result
+    show(result)
+    return fn
+
+
+def hint(which: Any) -> None:
+    """Show the hints: on a page all of them, each folded; in a terminal the next with each call.
+
+    Parameters
+    ----------
+    which : str or callable
+        The exercise, by name or by the function itself.
+
+    Examples
+    --------
+    >>> hint("softmax")
+    Hint 1 of 3
+        Weights are positive, and those of one query sum to 1 over its keys. Which axis holds the
+        keys?
+    """
+    exercise = _which(which)
+    count = len(exercise.hints)
+    items = tuple((f"Hint {i} of {count}", text) for i, text in enumerate(exercise.hints, 1))
+    if not in_notebook():
+        seen = min(_hints_seen.get(exercise.name, 0), count - 1)
+        _hints_seen[exercise.name] = seen + 1
+        items = items[seen : seen + 1]
+    show(Folded(items))
+
+
+def solution(which: Any) -> None:
+    """Show a right answer, folded on a page.
+
+    Parameters
+    ----------
+    which : str or callable
+        The exercise, by name or by the function itself.
+
+    Examples
+    --------
+    >>> solution("softmax")
+    Solution of softmax
+        def softmax(scores):
+            e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+            return e / e.sum(axis=-1, keepdims=True)
+    """
+    exercise = _which(which)
+    show(Folded(((f"Solution of {exercise.name}", exercise.solution),), code=True))
+
+
+def _which(which: Any) -> Exercise:
+    name = which if isinstance(which, str) else getattr(which, "__name__", None)
+    if not isinstance(name, str):
+        raise TypeError(f"name an exercise, as in hint('softmax'); got {type(which).__name__}")
+    return find(name)

@@ -1,0 +1,577 @@
+"""Chapter 1: from a lookup to attention."""
+
+from collections import Counter
+
+import numpy as np
+
+from d2lmini._arrays import Array
+from d2lmini.attention import attention
+from d2lmini.exercises.model import Case, Exercise, Mistake, register
+from d2lmini.exercises.slips import naive_softmax, slip, tables
+from d2lmini.retrieval import TrigramEncoder
+from d2lmini.scores import cosine_score
+from d2lmini.weights import softmax
+
+# One-hot weights
+
+
+def _one_hot(scores: Array) -> Array:
+    return np.eye(scores.shape[-1])[scores.argmax(axis=-1)]
+
+
+register(
+    Exercise(
+        name="one_hot",
+        chapter=1,
+        difficulty="warm-up",
+        minutes=5,
+        task="From scores (n, m), make the weights (n, m) of an exact lookup: 1 for the key with "
+        "the largest score of each row (the first, if several are equal), 0 for the others.",
+        returns={"weights": "(queries, keys)"},
+        reference=_one_hot,
+        cases=lambda: [
+            tables([[0, 2]]),
+            tables([[0, 2, 1], [5, 3, 4]]),
+            tables([[1, 1, 0], [0, 3, 3]]),
+            tables([[-1000, -1001], [-3, -2], [1000, 7]]),
+        ],
+        mistakes=(
+            Mistake(
+                "positions",
+                "You returned where the largest scores are, not weights. Weights have one number "
+                "for every key.",
+                lambda scores: scores.argmax(axis=-1),
+            ),
+            Mistake(
+                "axis",
+                "You looked for the largest score in each column. A row holds the scores of one "
+                "query.",
+                lambda scores: np.eye(len(scores))[scores.argmax(axis=0)].T,
+            ),
+            Mistake(
+                "ties",
+                "Where two scores are equally large, both got weight 1, and the row sums to 2. "
+                "An exact lookup returns one value.",
+                lambda scores: (scores == scores.max(axis=-1, keepdims=True)) * 1.0,
+            ),
+            Mistake(
+                "whole-matrix",
+                "Only the largest score of the whole matrix got a 1. Every query needs an answer "
+                "of its own.",
+                lambda scores: (scores == scores.max()) * 1.0,
+            ),
+            Mistake(
+                "largest-score",
+                "You kept the largest scores themselves. As weights they must be 1.",
+                lambda scores: _one_hot(scores) * scores,
+            ),
+        ),
+        hints=(
+            "For the scores 0, 2, 1 the weights are 0, 1, 0. Where is the largest score of a row?",
+            "In each row, weight i is 1 if i = argmax of the row, and 0 otherwise.",
+            "argmax(axis=-1) finds the positions. The rows of the identity, np.eye(m), are all the "
+            "one-hot vectors there are.",
+        ),
+        solution="""\
+def one_hot(scores):
+    best = scores.argmax(axis=-1)  # (n,)
+    return np.eye(scores.shape[-1])[best]""",
+    )
+)
+
+
+# Cosine scores
+
+
+def _lengths(x: Array) -> Array:
+    length = np.sqrt((x**2).sum(axis=-1, keepdims=True))
+    return np.where(length > 0, length, 1.0)
+
+
+register(
+    Exercise(
+        name="cosine_scores",
+        chapter=1,
+        difficulty="easy",
+        minutes=10,
+        task="Score every query (n, d) against every key (m, d) with the cosine of their angle. A "
+        "vector of zeros scores 0. Return (n, m).",
+        returns={"scores": "(queries, keys)"},
+        reference=cosine_score,
+        cases=lambda: [
+            tables([[3, 4]], [[0, 2], [4, 3]]),
+            tables([[1, 1, 1], [0, 3, 4]], [[1, 0, 0], [2, 2, 1], [0, 0, 5], [1, -1, 0]]),
+            tables([[1, 2], [0, 0], [2, -1]], [[0, 0], [3, 4]]),
+        ],
+        mistakes=(
+            Mistake(
+                "no-lengths",
+                "These are dot products. Divide by both lengths: otherwise a long key wins merely "
+                "because it is long.",
+                lambda query, key: query @ key.T,
+            ),
+            Mistake(
+                "keys-only",
+                "Only the keys have been brought to length 1. The queries have a length too.",
+                lambda query, key: query @ (key / _lengths(key)).T,
+            ),
+            Mistake(
+                "queries-only",
+                "Only the queries have been brought to length 1. The keys have a length too.",
+                lambda query, key: query / _lengths(query) @ key.T,
+            ),
+            Mistake(
+                "squared",
+                "You divided by the squared lengths: a root is missing.",
+                lambda query, key: query / _lengths(query) ** 2 @ (key / _lengths(key) ** 2).T,
+                also=(
+                    lambda query, key: (
+                        query @ key.T / (query**2).sum(axis=-1)[:, None] / (key**2).sum(axis=-1)
+                    ),
+                ),
+            ),
+            Mistake(
+                "transposed",
+                "The table lies on its side: rows are queries, columns are keys.",
+                lambda query, key: cosine_score(key, query),
+            ),
+            Mistake(
+                "zero-vector",
+                "Right for all other vectors. A vector of zeros has length 0, and 0 / 0 is nan; "
+                "its score should be 0.",
+                lambda query, key: (
+                    query
+                    @ key.T
+                    / np.sqrt((query**2).sum(axis=-1)[:, None] * (key**2).sum(axis=-1))
+                ),
+            ),
+        ),
+        hints=(
+            "Length does not count, only direction. Bring all vectors to length 1 first; then a "
+            "dot product is the cosine.",
+            "cos(q, k) = q · k / (|q| |k|). All dot products at once are a matrix product with the "
+            "transposed keys.",
+            "np.linalg.norm takes axis=-1 and keepdims=True. Replace lengths of 0 by 1 with "
+            "np.where, before dividing.",
+        ),
+        solution="""\
+def cosine_scores(query, key):
+    def unit(x):
+        length = np.linalg.norm(x, axis=-1, keepdims=True)
+        return x / np.where(length > 0, length, 1.0)
+
+    return unit(query) @ unit(key).T""",
+    )
+)
+
+
+# Trigram vectors
+
+
+def _grams(text: str, padded: bool = True, lower: bool = True) -> list[str]:
+    text = text.lower() if lower else text
+    text = f" {text} " if padded else text
+    return [text[i : i + 3] for i in range(len(text) - 2)]
+
+
+def _counts(
+    texts: list[str], vocabulary: list[str], padded: bool = True, lower: bool = True
+) -> Array:
+    counted = [Counter(_grams(text, padded, lower)) for text in texts]
+    return np.array([[float(grams[gram]) for gram in vocabulary] for grams in counted])
+
+
+def _rows_of_length_1(counts: Array) -> Array:
+    return counts / _lengths(counts)
+
+
+def _trigram_vectors(texts: list[str], vocabulary: list[str]) -> Array:
+    encode = TrigramEncoder(texts)
+    column = dict(zip(encode.vocabulary, encode(texts).T, strict=True))
+    absent = np.zeros(len(texts))
+    return _rows_of_length_1(np.stack([column.get(gram, absent) for gram in vocabulary], axis=1))
+
+
+register(
+    Exercise(
+        name="trigram_vectors",
+        chapter=1,
+        difficulty="medium",
+        minutes=20,
+        task="Turn k texts into vectors (k, v): count how often each of the v trigrams of the "
+        "vocabulary occurs in the text, in lower case and with one space at both ends, and divide "
+        "by the vector's length. A text without any known trigram gets zeros.",
+        returns={"vectors": "(texts, trigrams)"},
+        reference=_trigram_vectors,
+        cases=lambda: [
+            (["tie"], [" ti", "tie"]),
+            (["anana", "Ann"], ["ana", " an", "nn ", "na "]),
+            (["Mimi Mi", "xyz"], [" mi", "mim", "imi"]),
+        ],
+        mistakes=(
+            Mistake(
+                "not-unit",
+                "These are counts. Divide each vector by its length, or long texts get large "
+                "scores.",
+                _counts,
+            ),
+            Mistake(
+                "no-padding",
+                "The spaces are missing: with one at each end, the first and the last letters make "
+                "trigrams of their own.",
+                lambda texts, vocabulary: _rows_of_length_1(
+                    _counts(texts, vocabulary, padded=False)
+                ),
+            ),
+            Mistake(
+                "case",
+                "Upper and lower case differ for you. Make the text lower case first.",
+                lambda texts, vocabulary: _rows_of_length_1(
+                    _counts(texts, vocabulary, lower=False)
+                ),
+                also=(
+                    lambda texts, vocabulary: (
+                        (counts := _counts(texts, vocabulary, lower=False))
+                        / np.linalg.norm(counts, axis=1, keepdims=True)
+                    ),
+                ),
+            ),
+            Mistake(
+                "present-or-not",
+                "You noted whether a trigram occurs. Count how often: “anana” has “ana” twice.",
+                lambda texts, vocabulary: _rows_of_length_1(
+                    np.minimum(_counts(texts, vocabulary), 1)
+                ),
+            ),
+            Mistake(
+                "no-overlap",
+                "You counted with str.count, which skips pieces that overlap: “anana” has “ana” "
+                "twice.",
+                lambda texts, vocabulary: _rows_of_length_1(
+                    np.array(
+                        [
+                            [float(f" {text.lower()} ".count(gram)) for gram in vocabulary]
+                            for text in texts
+                        ]
+                    )
+                ),
+            ),
+            Mistake(
+                "sum",
+                "You divided by the sum of the counts. The length of a vector is the root of the "
+                "sum of squares; only with it is the dot product of equal texts 1.",
+                lambda texts, vocabulary: (
+                    (counts := _counts(texts, vocabulary))
+                    / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+                ),
+            ),
+            Mistake(
+                "no-known-trigram",
+                "Right for all other texts. One without any known trigram has length 0, and 0 / 0 "
+                "is nan; it should stay a vector of zeros.",
+                lambda texts, vocabulary: (
+                    (counts := _counts(texts, vocabulary))
+                    / np.linalg.norm(counts, axis=1, keepdims=True)
+                ),
+            ),
+        ),
+        hints=(
+            "Write down the trigrams of “ tie ” by hand: “ ti”, “tie”, “ie ”. Two of them are in "
+            "the first vocabulary.",
+            "Entry (i, j) is the number of times trigram j occurs in text i, divided by the root "
+            "of the sum of the squares of row i.",
+            "text[i : i + 3] for i in range(len(text) - 2) cuts the pieces; a list has .count(). "
+            "np.linalg.norm with axis=1 and keepdims=True gives the lengths.",
+        ),
+        solution="""\
+def trigram_vectors(texts, vocabulary):
+    rows = []
+    for text in texts:
+        padded = f" {text.lower()} "
+        pieces = [padded[i : i + 3] for i in range(len(padded) - 2)]
+        rows.append([pieces.count(gram) for gram in vocabulary])
+    counts = np.array(rows, dtype=float)  # (k, v)
+    length = np.linalg.norm(counts, axis=1, keepdims=True)
+    return counts / np.where(length > 0, length, 1.0)""",
+    )
+)
+
+
+# Soft lookup
+
+
+def _soft_lookup(scores: Array, values: Array, temperature: float) -> Array:
+    return softmax(scores / temperature) @ values
+
+
+register(
+    Exercise(
+        name="soft_lookup",
+        chapter=1,
+        difficulty="medium",
+        minutes=15,
+        task="Answer n queries from their scores (n, m) with the m keys: the mean of the values "
+        "(m, d_v), weighted by the softmax of scores / temperature. Return (n, d_v).",
+        returns={"answers": "(queries, d_v)"},
+        reference=lambda scores, values, temperature: (
+            attention(
+                scores / temperature,
+                np.eye(len(values)),
+                values,
+                score=lambda query, key: query @ key,
+            ).output
+        ),
+        cases=lambda: [
+            (*tables([[1, 0]], [[10], [20]]), 2.0),
+            (*tables([[0, 1, 2], [3, 3, 0]], [[10, 0], [0, 5], [20, 1]]), 0.5),
+            (*tables([[0.9, 0.8, 0.1]], [[1, 0], [0, 1], [5, 5]]), 0.001),
+        ],
+        mistakes=(
+            slip(
+                "no-temperature",
+                "The temperature is not used.",
+                lambda softmax: lambda scores, values, temperature: softmax(scores) @ values,
+            ),
+            slip(
+                "multiplied",
+                "You multiplied by the temperature. The scores are divided by it: a low "
+                "temperature makes differences large.",
+                lambda softmax: (
+                    lambda scores, values, temperature: softmax(scores * temperature) @ values
+                ),
+            ),
+            Mistake(
+                "no-exp",
+                "You divided the scores by their sum, without exp. Then the temperature cancels, "
+                "and negative scores would give negative weights.",
+                lambda scores, values, temperature: (
+                    scores / scores.sum(axis=-1, keepdims=True) @ values
+                ),
+            ),
+            Mistake(
+                "not-normalised",
+                "The weights do not sum to 1, so this is not a mean. Divide by the sum of each "
+                "row.",
+                lambda scores, values, temperature: np.exp(scores / temperature) @ values,
+                also=(
+                    lambda scores, values, temperature: (
+                        np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature) @ values
+                    ),
+                ),
+            ),
+            Mistake(
+                "hard",
+                "You returned the value of the best key. Attention does not pick; it mixes all "
+                "values.",
+                lambda scores, values, temperature: values[scores.argmax(axis=-1)],
+            ),
+            slip(
+                "axis",
+                "The softmax runs over the queries. Each query's weights, a row, must sum to 1.",
+                lambda softmax: (
+                    lambda scores, values, temperature: (
+                        softmax(scores / temperature, axis=0) @ values
+                    )
+                ),
+            ),
+            Mistake(
+                "no-max",
+                "Right at high temperatures. At a low one the scores become so large that exp "
+                "overflows: subtract the largest of each row first.",
+                lambda scores, values, temperature: naive_softmax(scores / temperature) @ values,
+            ),
+        ),
+        hints=(
+            "Three steps for each query: sharpen or flatten the scores, make weights of them that "
+            "sum to 1, add up the values times their weights.",
+            "αᵢ = exp(aᵢ / T) / Σⱼ exp(aⱼ / T), and the answer is Σᵢ αᵢ vᵢ. Subtracting the "
+            "largest aᵢ / T of a row from all of them changes nothing.",
+            "Sum over axis=-1 with keepdims=True. The last step is a matrix product, (n, m) with "
+            "(m, d_v).",
+        ),
+        solution="""\
+def soft_lookup(scores, values, temperature):
+    scaled = scores / temperature
+    e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
+    weights = e / e.sum(axis=-1, keepdims=True)  # (n, m)
+    return weights @ values""",
+    )
+)
+
+
+# How many values are used
+
+
+def _entropy(weights: Array) -> Array:
+    logarithms = np.log(np.where(weights > 0, weights, 1.0))
+    return -(weights * logarithms).sum(axis=-1)
+
+
+register(
+    Exercise(
+        name="values_used",
+        chapter=1,
+        difficulty="medium",
+        minutes=15,
+        task="How many values does each query really use? From weights (n, m), compute exp(H) with "
+        "the entropy H of each row: 1 for one-hot weights, m for equal ones. Return (n,).",
+        returns={"values used": "(queries,)"},
+        reference=lambda weights: np.exp(_entropy(weights)),
+        cases=lambda: [
+            tables([[0.5, 0.5]]),
+            tables([[0.25, 0.25, 0.5], [0.1, 0.6, 0.3]]),
+            tables([[1, 0, 0], [0.5, 0, 0.5]]),
+        ],
+        mistakes=(
+            Mistake(
+                "entropy",
+                "This is the entropy itself. Its exponential counts values.",
+                _entropy,
+                also=(lambda weights: -(weights * np.log(weights)).sum(axis=-1),),
+            ),
+            Mistake(
+                "sign",
+                "The sign of the entropy is missing: logarithms of weights are negative.",
+                lambda weights: np.exp(-_entropy(weights)),
+                also=(lambda weights: np.exp((weights * np.log(weights)).sum(axis=-1)),),
+            ),
+            Mistake(
+                "base",
+                "The logarithm has base 2 and the exponential base e. Use the same base in both.",
+                lambda weights: np.exp(_entropy(weights) / np.log(2)),
+                also=(lambda weights: np.exp(-(weights * np.log2(weights)).sum(axis=-1)),),
+            ),
+            Mistake(
+                "zero-weight",
+                "Right as long as all weights are positive. For a weight of 0, log gives −inf and "
+                "0 · (−inf) is nan; its share of the entropy is 0.",
+                lambda weights: np.exp(-(weights * np.log(weights)).sum(axis=-1)),
+            ),
+            Mistake(
+                "whole-matrix",
+                "You summed over all rows. Each query has an entropy of its own.",
+                lambda weights: np.exp(_entropy(weights).sum()),
+                also=(lambda weights: np.exp(-(weights * np.log(weights)).sum()),),
+            ),
+            Mistake(
+                "counted",
+                "You counted the weights that are not 0. A weight of 0.01 should hardly count.",
+                lambda weights: (weights > 0).sum(axis=-1),
+            ),
+        ),
+        hints=(
+            "Two equal weights use 2 values, three equal weights 3. The entropy of m equal weights "
+            "is the logarithm of m.",
+            "H = −Σᵢ αᵢ ln αᵢ, where a weight of 0 contributes 0. The answer is exp(H).",
+            "Keep log away from 0: np.where(weights > 0, weights, 1) has logarithm 0 there. Sum "
+            "over axis=-1.",
+        ),
+        solution="""\
+def values_used(weights):
+    logarithms = np.log(np.where(weights > 0, weights, 1.0))
+    return np.exp(-(weights * logarithms).sum(axis=-1))""",
+    )
+)
+
+
+# Learning from a click
+
+
+def _click_gradient(scores: Array, clicked: int, temperature: float) -> Array:
+    return (softmax(scores / temperature) - np.eye(len(scores))[clicked]) / temperature
+
+
+def _click_gradient_cases() -> list[Case]:
+    return [
+        (*tables([1, 0]), 0, 2.0),
+        (*tables([0.5, 1, 0.2]), 2, 0.5),
+        (*tables([0, 3, 1, 1]), 1, 4.0),
+        (*tables([0.9, 0.1, 0.4]), 1, 0.001),
+    ]
+
+
+register(
+    Exercise(
+        name="click_gradient",
+        chapter=1,
+        difficulty="hard",
+        minutes=30,
+        task="A search has scores (m,), and the user clicked on one of the m results. The loss is "
+        "−ln of that result's weight, softmax(scores / temperature)[clicked]. Return the slope of "
+        "the loss along each score, (m,), as a formula, not by small steps.",
+        returns={"slopes": "(keys,)"},
+        reference=_click_gradient,
+        cases=_click_gradient_cases,
+        mistakes=(
+            Mistake(
+                "sign",
+                "The sign is reversed: this is the slope of ln α. The loss is −ln α, and it falls "
+                "when the clicked score rises.",
+                lambda scores, clicked, temperature: -_click_gradient(scores, clicked, temperature),
+            ),
+            slip(
+                "no-temperature-outside",
+                "A factor is missing. The scores are divided by the temperature before the "
+                "softmax, so by the chain rule the slopes are too.",
+                lambda softmax: (
+                    lambda scores, clicked, temperature: (
+                        softmax(scores / temperature) - np.eye(len(scores))[clicked]
+                    )
+                ),
+            ),
+            slip(
+                "no-temperature",
+                "The temperature is not used.",
+                lambda softmax: (
+                    lambda scores, clicked, temperature: (
+                        softmax(scores) - np.eye(len(scores))[clicked]
+                    )
+                ),
+            ),
+            slip(
+                "weights-only",
+                "These are the slopes of the logarithm of the sum. The clicked score occurs once "
+                "more in the loss, on its own.",
+                lambda softmax: (
+                    lambda scores, clicked, temperature: softmax(scores / temperature) / temperature
+                ),
+            ),
+            slip(
+                "of-the-weight",
+                "These are the slopes of the weight (with a minus). The loss is its logarithm, "
+                "whose slope is that of the weight divided by the weight.",
+                lambda softmax: (
+                    lambda scores, clicked, temperature: (
+                        softmax(scores / temperature)[clicked]
+                        * (softmax(scores / temperature) - np.eye(len(scores))[clicked])
+                        / temperature
+                    )
+                ),
+            ),
+            Mistake(
+                "no-max",
+                "Right at high temperatures. At a low one exp overflows: subtract the largest "
+                "score first.",
+                lambda scores, clicked, temperature: (
+                    (naive_softmax(scores / temperature) - np.eye(len(scores))[clicked])
+                    / temperature
+                ),
+            ),
+        ),
+        hints=(
+            "Raising the clicked score lowers the loss, raising any other raises it. And adding "
+            "the same number to all scores changes nothing, so the slopes sum to 0.",
+            "With z = scores / T, the loss is ln Σⱼ exp(zⱼ) − z_clicked. The slope of the first "
+            "term along zᵢ is the weight αᵢ. Then use the chain rule for zᵢ = aᵢ / T.",
+            "Compute the weights as in soft_lookup, subtract 1 from the clicked one, and divide "
+            "by the temperature.",
+        ),
+        solution="""\
+def click_gradient(scores, clicked, temperature):
+    scaled = scores / temperature
+    e = np.exp(scaled - scaled.max())
+    slopes = e / e.sum()
+    slopes[clicked] -= 1
+    return slopes / temperature""",
+    )
+)

@@ -1,0 +1,459 @@
+"""Chapter 2: weights, and what can be read with them."""
+
+import numpy as np
+
+from d2lmini._arrays import Array
+from d2lmini.attention import attention
+from d2lmini.exercises.model import Case, Exercise, Mistake, register
+from d2lmini.exercises.slips import naive_softmax, slip, tables
+from d2lmini.kernels import nadaraya_watson
+from d2lmini.scores import dot_product_score
+from d2lmini.weights import softmax
+
+# Weighted average
+
+
+def _weighted_average(weights: Array, values: Array) -> Array:
+    return weights / weights.sum(axis=-1, keepdims=True) @ values
+
+
+def _weighted_average_cases() -> list[Case]:
+    return [
+        tables([[3, 1]], [[10], [20]]),
+        tables([[1, 3], [2, 2], [4, 1]], [[10, 0], [20, 5]]),
+        tables([[1, 0, 3], [5, 2, 3]], [[1, 2, 0, 1], [3, 0, 5, 1], [4, 4, 1, 0]]),
+    ]
+
+
+register(
+    Exercise(
+        name="weighted_average",
+        chapter=2,
+        difficulty="warm-up",
+        minutes=5,
+        task="Average the values (m, d_v) with weights (n, m) that need not sum to 1 yet. "
+        "Return (n, d_v), one average for each row of weights.",
+        returns={"average": "(queries, d_v)"},
+        reference=_weighted_average,
+        cases=_weighted_average_cases,
+        mistakes=(
+            Mistake(
+                "not-normalised",
+                "The weights are used as they came. Their row sums are not 1, so this is a "
+                "weighted sum, and it can lie outside of all values.",
+                lambda weights, values: weights @ values,
+            ),
+            Mistake(
+                "by-count",
+                "You divided by the number of values. Divide by the sum of the weights: a value "
+                "with weight 3 counts three times.",
+                lambda weights, values: weights @ values / len(values),
+            ),
+            Mistake(
+                "axis",
+                "The weights were made to sum to 1 down the columns. Each row belongs to one "
+                "query, and each row must sum to 1.",
+                lambda weights, values: weights / weights.sum(axis=0) @ values,
+            ),
+            Mistake(
+                "whole-matrix",
+                "You divided all rows by the sum of the whole matrix. Each row has its own sum.",
+                lambda weights, values: weights / weights.sum() @ values,
+            ),
+            Mistake(
+                "ignored",
+                "The weights are not used: every query gets the plain mean of the values.",
+                lambda weights, values: values.mean(axis=0) + 0 * weights[:, :1],
+            ),
+        ),
+        hints=(
+            "Weights 3 and 1 for the values 10 and 20: the first counts three times out of four. "
+            "What is the average?",
+            "Each output is (Σⱼ wⱼ vⱼ) / (Σⱼ wⱼ), with the sums over one row of weights.",
+            "The weighted sum of all rows at once is a matrix product. The row sums need "
+            "keepdims=True, so that they divide row by row.",
+        ),
+        solution="""\
+def weighted_average(weights, values):
+    return (weights @ values) / weights.sum(axis=-1, keepdims=True)""",
+    )
+)
+
+
+# Softmax
+
+
+def _softmax_cases() -> list[Case]:
+    return [
+        tables([[0, 1]]),
+        tables([[0, 1, 3], [1, 1, 0]]),
+        tables([[1000, 1001, 999]]),
+        tables([[-1000, -1001], [3, 1], [0, 0]]),
+    ]
+
+
+register(
+    Exercise(
+        name="softmax",
+        chapter=2,
+        difficulty="easy",
+        minutes=10,
+        task="Turn scores (n, m) into weights (n, m): positive, each row summing to 1. "
+        "Scores of 1000 must not overflow.",
+        returns={"weights": "(queries, keys)"},
+        reference=softmax,
+        cases=_softmax_cases,
+        mistakes=(
+            slip(
+                "axis",
+                "You normalised over the queries, down the columns. The weights of each query, a "
+                "row, must sum to 1 over its keys.",
+                lambda softmax: lambda scores: softmax(scores, axis=0),
+            ),
+            slip(
+                "whole-matrix",
+                "You normalised over the whole matrix at once. Each row needs its own sum.",
+                lambda softmax: lambda scores: softmax(scores.reshape(-1)).reshape(scores.shape),
+            ),
+            Mistake(
+                "no-max",
+                "exp overflows for scores around 1000. Shift each row first: the softmax does not "
+                "change when the same number is subtracted from all scores of a row.",
+                naive_softmax,
+            ),
+            Mistake(
+                "no-exp",
+                "You divided the scores by their sum, without taking exp first. That gives "
+                "negative weights for negative scores, and fails where the sum is 0.",
+                lambda scores: scores / scores.sum(axis=-1, keepdims=True),
+            ),
+            Mistake(
+                "not-normalised",
+                "exp is there, but the rows do not sum to 1: the division by the row's sum is "
+                "missing.",
+                lambda scores: np.exp(scores - scores.max(axis=-1, keepdims=True)),
+                also=(np.exp,),
+            ),
+        ),
+        hints=(
+            "Weights are positive, and those of one query sum to 1 over its keys. Which axis holds "
+            "the keys?",
+            "The weight of key i is exp(aᵢ) / Σⱼ exp(aⱼ). It stays the same if you subtract one "
+            "number from all scores of the row, and with the right number nothing overflows.",
+            "Use the max and the sum over the last axis, both with keepdims=True, so that they "
+            "stay columns and broadcast along the rows.",
+        ),
+        solution="""\
+def softmax(scores):
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)""",
+    )
+)
+
+
+# Kernel regression
+
+
+def _squared_distances(query: Array, key: Array) -> Array:
+    return ((query[:, None, :] - key[None, :, :]) ** 2).sum(axis=-1)
+
+
+def _kernel_regression(query: Array, key: Array, value: Array, width: float) -> Array:
+    return nadaraya_watson(query, key, value, width=width).output
+
+
+def _kernel_regression_cases() -> list[Case]:
+    return [
+        (*tables([[1]], [[0], [3]], [[10], [20]]), 2.0),
+        (*tables([[0, 1], [2, 2]], [[0, 0], [1, 2], [3, 1]], [[1], [5], [3]]), 3.0),
+        (*tables([[0], [1], [2]], [[0], [2]], [[1, 7], [5, 0]]), 0.5),
+        (*tables([[100], [1]], [[0], [1], [3]], [[1, 2], [5, 0], [3, 3]]), 0.5),
+    ]
+
+
+register(
+    Exercise(
+        name="kernel_regression",
+        chapter=2,
+        difficulty="medium",
+        minutes=20,
+        task="Estimate a value at each query (n, d) from the keys (m, d) and values (m, d_v) "
+        "with a Gaussian kernel of this width. Return (n, d_v). A query far from all keys must "
+        "not give nan.",
+        returns={"estimate": "(queries, d_v)"},
+        reference=_kernel_regression,
+        cases=_kernel_regression_cases,
+        mistakes=(
+            slip(
+                "width-not-squared",
+                "The width is not squared. It has the unit of a distance, and must cancel that of "
+                "the squared distance.",
+                lambda softmax: (
+                    lambda query, key, value, width: (
+                        softmax(-_squared_distances(query, key) / (2 * width)) @ value
+                    )
+                ),
+            ),
+            Mistake(
+                "not-normalised",
+                "The kernel's values are used as weights as they are. Divide them by their sum "
+                "over the keys.",
+                lambda query, key, value, width: (
+                    np.exp(-_squared_distances(query, key) / (2 * width**2)) @ value
+                ),
+            ),
+            slip(
+                "no-half",
+                "A factor of 2 is missing: the exponent of the Gaussian is −u² / (2 w²).",
+                lambda softmax: (
+                    lambda query, key, value, width: (
+                        softmax(-_squared_distances(query, key) / width**2) @ value
+                    )
+                ),
+            ),
+            slip(
+                "distance-not-squared",
+                "The distance is not squared. exp(−u) is another kernel, with a corner at 0.",
+                lambda softmax: (
+                    lambda query, key, value, width: (
+                        softmax(-np.sqrt(_squared_distances(query, key)) / (2 * width**2)) @ value
+                    )
+                ),
+            ),
+            slip(
+                "sign",
+                "The sign of the exponent is missing: far keys get the largest weights.",
+                lambda softmax: (
+                    lambda query, key, value, width: (
+                        softmax(_squared_distances(query, key) / (2 * width**2)) @ value
+                    )
+                ),
+            ),
+            slip(
+                "axis",
+                "The weights sum to 1 over the queries. Each query's weights must sum to 1 over "
+                "the keys.",
+                lambda softmax: (
+                    lambda query, key, value, width: (
+                        softmax(-_squared_distances(query, key) / (2 * width**2), axis=0) @ value
+                    )
+                ),
+            ),
+            Mistake(
+                "underflow",
+                "Right where keys are near. Far from all keys every kernel value underflows to 0, "
+                "and 0 / 0 is nan. Treat the exponents as scores, and use a softmax that subtracts "
+                "the largest.",
+                lambda query, key, value, width: (
+                    naive_softmax(-_squared_distances(query, key) / (2 * width**2)) @ value
+                ),
+            ),
+        ),
+        hints=(
+            "A key counts the more, the nearer it is. Measure the distance of every query from "
+            "every key first: a table (n, m).",
+            "The weight of key i is proportional to exp(−|q − kᵢ|² / (2 w²)). That is a softmax of "
+            "scores: which?",
+            "query[:, None, :] - key[None, :, :] has shape (n, m, d). Square it, sum over the last "
+            "axis, and subtract the largest score of each row before exp.",
+        ),
+        solution="""\
+def kernel_regression(query, key, value, width):
+    squared = ((query[:, None, :] - key[None, :, :]) ** 2).sum(axis=-1)  # (n, m)
+    scores = -squared / (2 * width**2)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return weights @ value""",
+    )
+)
+
+
+# The covariance identity
+
+
+def _output_gradient(query: Array, key: Array, value: Array) -> Array:
+    output, weights = attention(query[None], key, value, score=dot_product_score)
+    mean_key = weights @ key
+    return (weights.T * (value - output)).T @ (key - mean_key)
+
+
+def _centred(weights: Array, key: Array, value: Array) -> Array:
+    return (weights[:, None] * (value - weights @ value)).T @ (key - weights @ key)
+
+
+def _output_gradient_cases() -> list[Case]:
+    return [
+        tables([1, 0], [[0, 1], [1, 0]], [[0], [4]]),
+        tables([0, 1, 1], [[1, 0, 0], [0, 1, -1], [1, 1, 0], [0, 0, 1]], np.eye(4, 2) * 3),
+        tables([1, -1], [[1, 0], [0, 1], [1, 1]], [[1, 2, 0], [0, 1, 5], [3, 0, 1]]),
+    ]
+
+
+register(
+    Exercise(
+        name="output_gradient",
+        chapter=2,
+        difficulty="medium",
+        minutes=25,
+        task="How does the output move with the query? The score is the dot product, for one query "
+        "(d,), keys (m, d) and values (m, d_v). Return the table (d_v, d) of slopes of each "
+        "component of the output along each component of the query.",
+        returns={"slopes": "(d_v, d)"},
+        reference=_output_gradient,
+        cases=_output_gradient_cases,
+        mistakes=(
+            Mistake(
+                "not-centred",
+                "The means are missing. When one weight grows the others shrink, so only "
+                "deviations from the mean count: a covariance.",
+                lambda query, key, value: (softmax(key @ query)[:, None] * value).T @ key,
+            ),
+            Mistake(
+                "transposed",
+                "The table lies on its side: rows are components of the output, columns are "
+                "components of the query.",
+                lambda query, key, value: _centred(softmax(key @ query), key, value).T,
+            ),
+            Mistake(
+                "plain-mean",
+                "Every key counts equally here. The means, and the sum, must be taken with the "
+                "softmax weights.",
+                lambda query, key, value: _centred(np.full(len(key), 1 / len(key)), key, value),
+            ),
+            Mistake(
+                "keys-only",
+                "This is the covariance of the keys with themselves. The output is made of values: "
+                "one of the two factors must come from them.",
+                lambda query, key, value: _centred(softmax(key @ query), key, key),
+            ),
+            Mistake(
+                "divided-by-m",
+                "You averaged over the keys and weighted as well. The weights sum to 1 already, so "
+                "add up without dividing by m.",
+                lambda query, key, value: _centred(softmax(key @ query), key, value) / len(key),
+            ),
+        ),
+        hints=(
+            "Try it with two keys first. If the query moves towards one key, that key's weight "
+            "grows and the other's shrinks by as much.",
+            "The slope of αᵢ along q is αᵢ (kᵢ − k̄), where k̄ is the weighted mean of the keys. "
+            "Put that into o = Σᵢ αᵢ vᵢ.",
+            "The table is Σᵢ αᵢ (vᵢ − o)(kᵢ − k̄)ᵀ, a matrix product of (d_v, m) and (m, d). The "
+            "weights, (m,), need [:, None] to multiply row by row.",
+        ),
+        solution="""\
+def output_gradient(query, key, value):
+    weights = np.exp(key @ query - np.max(key @ query))
+    weights = weights / weights.sum()  # (m,)
+    output, mean_key = weights @ value, weights @ key  # (d_v,), (d,)
+    return (weights[:, None] * (value - output)).T @ (key - mean_key)""",
+    )
+)
+
+
+# Leave-one-out error
+
+
+def _leave_one_out_error(x: Array, y: Array, width: float) -> float:
+    errors = []
+    for i in range(len(x)):
+        others = np.arange(len(x)) != i
+        key, value = x[others, None], y[others, None]
+        estimate = nadaraya_watson(x[i : i + 1, None], key, value, width=width).output
+        errors.append(estimate[0, 0] - y[i])
+    return float(np.sqrt(np.mean(np.square(errors))))
+
+
+def _residuals(x: Array, y: Array, width: float) -> Array:
+    """Estimates less observations, each point left out of its own estimate."""
+    return _left_out_weights(x, width) @ y - y
+
+
+def _left_out_weights(x: Array, width: float) -> Array:
+    scores = -((x[:, None] - x) ** 2) / (2 * width**2)
+    return softmax(np.where(np.eye(len(x)) > 0, -np.inf, scores))
+
+
+def _all_weights(x: Array, width: float) -> Array:
+    return softmax(-((x[:, None] - x) ** 2) / (2 * width**2))
+
+
+def _root_mean_square(errors: Array) -> Array:
+    return np.sqrt(np.mean(errors**2))
+
+
+def _leave_one_out_cases() -> list[Case]:
+    return [
+        (*tables([0, 1, 3], [1, 2, 9]), 1.0),
+        (*tables([0, 1, 2, 5], [1, 0, 4, 2]), 2.0),
+        (*tables([0, 0.5, 1, 2, 2.5], [3, 1, 4, 1, 5]), 0.5),
+        (*tables([0, 1, 100], [1, 2, 5]), 0.5),
+    ]
+
+
+register(
+    Exercise(
+        name="leave_one_out_error",
+        chapter=2,
+        difficulty="hard",
+        minutes=30,
+        task="How well does kernel regression with a Gaussian of this width predict each y (m,) at "
+        "x (m,) from all the other points? Return one number, the root of the mean squared error.",
+        returns={"error": "()"},
+        reference=_leave_one_out_error,
+        cases=_leave_one_out_cases,
+        mistakes=(
+            Mistake(
+                "own-point",
+                "Each point helps to predict itself. Then the narrowest kernel always wins, as it "
+                "only repeats what it has seen.",
+                lambda x, y, width: _root_mean_square(_all_weights(x, width) @ y - y),
+            ),
+            Mistake(
+                "late",
+                "The point's own weight was set to 0 after the division. The other weights no "
+                "longer sum to 1. Leave it out before.",
+                lambda x, y, width: _root_mean_square(
+                    _all_weights(x, width) * (1 - np.eye(len(x))) @ y - y
+                ),
+            ),
+            Mistake(
+                "no-root",
+                "This is the mean squared error. Its root, in the units of y, was asked for.",
+                lambda x, y, width: np.mean(_residuals(x, y, width) ** 2),
+            ),
+            Mistake(
+                "absolute",
+                "This is the mean absolute error. Square the errors, average, then take the root.",
+                lambda x, y, width: np.mean(np.abs(_residuals(x, y, width))),
+            ),
+            Mistake(
+                "sum",
+                "The squared errors were added up. Take their mean, so that more points do not "
+                "make the error larger.",
+                lambda x, y, width: np.sqrt(np.sum(_residuals(x, y, width) ** 2)),
+            ),
+            Mistake(
+                "signed",
+                "The errors were averaged before they were squared, so that those above and below "
+                "cancel.",
+                lambda x, y, width: np.abs(np.mean(_residuals(x, y, width))),
+            ),
+        ),
+        hints=(
+            "A point may not vote on itself. Which entries of the table of weights (m, m) are "
+            "those?",
+            "Hide them before the softmax: a score of −∞ has weight 0, and the other weights of "
+            "the row still sum to 1. Then the error is √(mean (ŷᵢ − yᵢ)²).",
+            "The scores are −(xᵢ − xⱼ)² / (2 w²). np.fill_diagonal writes −∞ on their diagonal. "
+            "One point may be far from all others: subtract the row's largest score.",
+        ),
+        solution="""\
+def leave_one_out_error(x, y, width):
+    scores = -((x[:, None] - x[None, :]) ** 2) / (2 * width**2)  # (m, m)
+    np.fill_diagonal(scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return np.sqrt(np.mean((weights @ y - y) ** 2))""",
+    )
+)

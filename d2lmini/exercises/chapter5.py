@@ -1,0 +1,617 @@
+"""Chapter 5: several heads."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from d2lmini import multihead
+from d2lmini._arrays import Array
+from d2lmini.attention import attention
+from d2lmini.exercises.model import Case, Exercise, Mistake, register
+from d2lmini.exercises.modules import call_with_the_weights_of
+from d2lmini.exercises.slips import naive_softmax, slip, tables
+
+
+def _counting(*size: int) -> Array:
+    return np.arange(float(np.prod(size))).reshape(size)
+
+
+# Split
+
+
+def _pieces(x: Array, num_heads: int) -> Array:
+    return x.reshape(*x.shape[:2], num_heads, -1)
+
+
+register(
+    Exercise(
+        name="split_heads",
+        chapter=5,
+        difficulty="warm-up",
+        minutes=5,
+        task="Cut the vectors of x (batch, n, h·d) into num_heads = h pieces of neighbouring "
+        "features. Return (batch, h, n, d).",
+        returns={"heads": "(batch, heads, tokens, d)"},
+        reference=multihead.split_heads,
+        cases=lambda: [
+            (_counting(1, 1, 4), 2),
+            (_counting(1, 2, 2), 2),
+            (_counting(2, 3, 4), 2),
+            (_counting(2, 2, 9), 3),
+        ],
+        views=True,
+        mistakes=(
+            Mistake(
+                "no-transpose",
+                "You reshaped to (batch, n, heads, d) and stopped: the heads must move before the "
+                "tokens.",
+                _pieces,
+            ),
+            Mistake(
+                "reshape-only",
+                "The shape is right and the contents are mixed: a reshape straight to (batch, "
+                "heads, n, d) cuts across tokens. Cut the last axis first, then swap two axes.",
+                lambda x, num_heads: x.reshape(len(x), num_heads, x.shape[1], -1),
+            ),
+            Mistake(
+                "interleaved",
+                "Each head took every h-th feature. A head owns a block of neighbouring features.",
+                lambda x, num_heads: x.reshape(*x.shape[:2], -1, num_heads).transpose(0, 3, 1, 2),
+            ),
+            Mistake(
+                "too-far",
+                "Tokens and features are swapped as well: only the heads move.",
+                lambda x, num_heads: _pieces(x, num_heads).transpose(0, 2, 3, 1),
+            ),
+        ),
+        hints=(
+            "Take one token with four features and two heads: the first head gets the first two "
+            "features, the second head the last two.",
+            "(batch, n, h·d) → (batch, n, h, d) → (batch, h, n, d). Only the first step is a "
+            "reshape.",
+            "reshape can work out one size itself: write -1 for d. swapaxes(1, 2) does the rest.",
+        ),
+        solution="""\
+def split_heads(x, num_heads):
+    batch, n, _ = x.shape
+    return x.reshape(batch, n, num_heads, -1).swapaxes(1, 2)""",
+    )
+)
+
+
+# Merge
+
+register(
+    Exercise(
+        name="merge_heads",
+        chapter=5,
+        difficulty="easy",
+        minutes=5,
+        task="Undo split_heads: put the pieces of each token in x (batch, h, n, d) side by side "
+        "again. Return (batch, n, h·d).",
+        returns={"tokens": "(batch, tokens, heads·d)"},
+        reference=multihead.merge_heads,
+        cases=lambda: [
+            (_counting(1, 2, 1, 2),),
+            (_counting(1, 2, 2, 1),),
+            (_counting(2, 2, 3, 2),),
+            (_counting(2, 3, 2, 4),),
+        ],
+        views=True,
+        mistakes=(
+            Mistake(
+                "not-transposed-back",
+                "The shape is right and the contents are mixed: you forgot to move the tokens back "
+                "before the heads.",
+                lambda x: x.reshape(len(x), x.shape[2], -1),
+            ),
+            Mistake(
+                "interleaved",
+                "The heads' features alternate. Each head is a block of neighbouring features.",
+                lambda x: x.transpose(0, 2, 3, 1).reshape(len(x), x.shape[2], -1),
+            ),
+            Mistake(
+                "not-merged",
+                "You moved the axes and stopped: the last two must become one.",
+                lambda x: x.swapaxes(1, 2),
+            ),
+            Mistake(
+                "added",
+                "You added the heads up. They stand side by side, each with its own features.",
+                lambda x: x.sum(axis=1),
+            ),
+        ),
+        hints=(
+            "Do the two steps of split_heads in reverse order, each undone.",
+            "(batch, h, n, d) → (batch, n, h, d) → (batch, n, h·d). The first step is not a "
+            "reshape.",
+            "swapaxes(1, 2) undoes itself. Then reshape with -1 for the last axis.",
+        ),
+        solution="""\
+def merge_heads(x):
+    batch, _, n, _ = x.shape
+    return x.swapaxes(1, 2).reshape(batch, n, -1)""",
+    )
+)
+
+
+# Grouped heads
+
+register(
+    Exercise(
+        name="share_heads",
+        chapter=5,
+        difficulty="easy",
+        minutes=10,
+        task="Grouped heads: x (batch, g, m, d) holds the keys of g key-value heads. Give each of "
+        "num_heads = h query heads its keys: heads 0 to h/g − 1 share the first, the next h/g the "
+        "second, and so on. Return (batch, h, m, d).",
+        returns={"keys": "(batch, heads, keys, d)"},
+        reference=multihead.share_heads,
+        cases=lambda: [
+            (_counting(1, 1, 1, 2), 2),
+            (_counting(1, 2, 1, 1), 4),
+            (_counting(2, 2, 3, 2), 6),
+            (_counting(1, 3, 2, 1), 3),
+        ],
+        views=True,
+        mistakes=(
+            Mistake(
+                "in-turn",
+                "The key-value heads take turns: 0, 1, 0, 1. Neighbouring query heads share one: "
+                "0, 0, 1, 1.",
+                lambda x, num_heads: np.tile(x, (1, num_heads // x.shape[1], 1, 1)),
+            ),
+            Mistake(
+                "tokens-repeated",
+                "You repeated the keys of each head. Repeat the heads, axis 1.",
+                lambda x, num_heads: x.repeat(num_heads // x.shape[1], axis=2),
+            ),
+            Mistake(
+                "too-often",
+                "You repeated each key-value head h times. h is the number of query heads; there "
+                "are h/g in each group.",
+                lambda x, num_heads: x.repeat(num_heads, axis=1),
+            ),
+            Mistake(
+                "first-only",
+                "All query heads got the first key-value head. That is multi-query attention, and "
+                "right for g = 1 only.",
+                lambda x, num_heads: x[:, :1].repeat(num_heads, axis=1),
+            ),
+        ),
+        hints=(
+            "Four query heads and two key-value heads: which of the two does query head 1 use, and "
+            "which query head 2?",
+            "Query head i uses key-value head i // (h / g).",
+            "np.repeat and np.tile differ in exactly this order. Or index axis 1 with "
+            "np.arange(num_heads) // group.",
+        ),
+        solution="""\
+def share_heads(x, num_heads):
+    group = num_heads // x.shape[1]
+    return np.repeat(x, group, axis=1)""",
+    )
+)
+
+
+# One step of decoding
+
+
+def _decode_step(
+    query: Array, key: Array, value: Array, cached_key: Array, cached_value: Array
+) -> tuple[Array, Array, Array]:
+    keys = np.concatenate([cached_key, key])
+    values = np.concatenate([cached_value, value])
+    return attention(query, keys, values).output, keys, values
+
+
+def _decode_step_cases() -> list[Case]:
+    return [
+        tables([[1]], [[2]], [[10]], [[1]], [[20]]),
+        tables([[1, 2]], [[0, 1]], [[5, 0, 1]], [[1, 1], [2, 0]], [[1, 2, 0], [0, 3, 3]]),
+        tables(
+            [[3, 0, 1, 2]],
+            [[1, 0, 0, 0]],
+            [[2, 4]],
+            [[0, 1, 0, 1], [5, 0, 0, 1], [0, 0, 2, 0]],
+            [[1, 0], [0, 1], [3, 3]],
+        ),
+        tables([[1000, 0]], [[2, 1]], [[1]], [[-1, 0], [2, 0]], [[4], [7]]),
+    ]
+
+
+def _decode_slip(scores: Callable[[Array, Array], Array]) -> Callable[[Any], Callable[..., Any]]:
+    def make(softmax: Any) -> Callable[..., Any]:
+        def step(
+            query: Array, key: Array, value: Array, cached_key: Array, cached_value: Array
+        ) -> tuple[Array, Array, Array]:
+            keys = np.concatenate([cached_key, key])
+            values = np.concatenate([cached_value, value])
+            return softmax(scores(query, keys)) @ values, keys, values
+
+        return step
+
+    return make
+
+
+register(
+    Exercise(
+        name="decode_step",
+        chapter=5,
+        difficulty="medium",
+        minutes=20,
+        task="One step of decoding with a cache. A new token brings query (1, d), key (1, d) and "
+        "value (1, d_v); the earlier tokens left cached_key (m, d) and cached_value (m, d_v). The "
+        "new token sees them and itself. Return its output (1, d_v) and both grown caches, "
+        "(m + 1, d) and (m + 1, d_v).",
+        returns={"output": "(1, d_v)", "keys": "(m + 1, d)", "values": "(m + 1, d_v)"},
+        reference=_decode_step,
+        cases=_decode_step_cases,
+        mistakes=(
+            slip(
+                "itself-not-seen",
+                "The new token does not see itself: add its key and value to the cache before you "
+                "attend.",
+                lambda softmax: (
+                    lambda query, key, value, cached_key, cached_value: (
+                        softmax(query @ cached_key.T / np.sqrt(key.shape[-1])) @ cached_value,
+                        np.concatenate([cached_key, key]),
+                        np.concatenate([cached_value, value]),
+                    )
+                ),
+            ),
+            Mistake(
+                "cache-not-seen",
+                "The new token sees only itself. The earlier tokens are in the cache.",
+                lambda query, key, value, cached_key, cached_value: (
+                    value + 0,
+                    np.concatenate([cached_key, key]),
+                    np.concatenate([cached_value, value]),
+                ),
+            ),
+            Mistake(
+                "in-front",
+                "The new key and value were put before the earlier ones. The output does not care, "
+                "but a cache is in the order of the tokens.",
+                lambda query, key, value, cached_key, cached_value: (
+                    _decode_step(query, key, value, cached_key, cached_value)[0],
+                    np.concatenate([key, cached_key]),
+                    np.concatenate([value, cached_value]),
+                ),
+            ),
+            slip(
+                "no-scale",
+                "The scores are not divided by √d.",
+                _decode_slip(lambda query, keys: query @ keys.T),
+            ),
+            Mistake(
+                "query-cached",
+                "You put the query into the cache. Later tokens look for keys, so the key stays.",
+                lambda query, key, value, cached_key, cached_value: _decode_step(
+                    query, query, value, cached_key, cached_value
+                ),
+            ),
+            Mistake(
+                "no-max",
+                "Right for small scores. exp overflows for large ones: subtract the largest first.",
+                _decode_slip(lambda query, keys: query @ keys.T / np.sqrt(keys.shape[-1]))(
+                    naive_softmax
+                ),
+            ),
+        ),
+        hints=(
+            "First let the caches grow, then attend as always. Why is no causal mask needed?",
+            "With K = [cached keys; key] and V = [cached values; value], the output is "
+            "softmax(q Kᵀ / √d) V.",
+            "np.concatenate joins a list of arrays along axis 0 and makes a new array, so that the "
+            "old caches stay as they are.",
+        ),
+        solution="""\
+def decode_step(query, key, value, cached_key, cached_value):
+    keys = np.concatenate([cached_key, key])  # (m + 1, d)
+    values = np.concatenate([cached_value, value])  # (m + 1, d_v)
+    scores = query @ keys.T / np.sqrt(keys.shape[-1])
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ values, keys, values""",
+    )
+)
+
+
+# All of it
+
+
+def _multi_head(x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, num_heads: int) -> Array:
+    return multihead.multi_head_attention(x, x, x, w_q, w_k, w_v, w_o, num_heads=num_heads).output
+
+
+def _split(x: Array, num_heads: int) -> Array:
+    return x.reshape(len(x), num_heads, -1).swapaxes(0, 1)  # (h, n, d)
+
+
+def _merge(x: Array) -> Array:
+    return x.swapaxes(0, 1).reshape(x.shape[1], -1)
+
+
+def _multi_head_slip(
+    split: Callable[[Array, int], Array] = _split,
+    merge: Callable[[Array], Array] = _merge,
+    root_of: Callable[[Array, int], int] = lambda w_q, num_heads: w_q.shape[-1] // num_heads,
+    axis: int = -1,
+    mix: Callable[[Array, Array], Array] = lambda merged, w_o: merged @ w_o,
+) -> Callable[[Any], Callable[..., Array]]:
+    """Return what `slip` wants: multi-head attention with one step replaced."""
+
+    def make(softmax: Any) -> Callable[..., Array]:
+        def attend(
+            x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, num_heads: int
+        ) -> Array:
+            query, key, value = (split(x @ w, num_heads) for w in (w_q, w_k, w_v))
+            scores = query @ key.swapaxes(-1, -2) / np.sqrt(root_of(w_q, num_heads))
+            return mix(merge(softmax(scores, axis=axis) @ value), w_o)
+
+        return attend
+
+    return make
+
+
+def _multi_head_cases() -> list[Case]:
+    def case(n: int, d_model: int, d_k: int, d_v: int, heads: int, size: int = 1) -> Case:
+        rng = np.random.default_rng(n)
+        sizes = (n, d_model), *[(d_model, heads * d_k)] * 2, (d_model, heads * d_v)
+        x, w_q, w_k, w_v = (rng.integers(-1, 2, s).astype(float) for s in sizes)
+        w_o = rng.integers(-1, 2, (heads * d_v, d_model)).astype(float)
+        return size * x, w_q, w_k, w_v, w_o, heads
+
+    return [case(2, 2, 2, 1, 2), case(3, 4, 1, 2, 2), case(4, 2, 3, 1, 3), case(5, 4, 2, 2, 2, 40)]
+
+
+register(
+    Exercise(
+        name="multi_head_attention",
+        chapter=5,
+        difficulty="hard",
+        minutes=30,
+        task="Multi-head self-attention of x (n, d_model) with w_q, w_k (d_model, h·d_k), w_v "
+        "(d_model, h·d_v), w_o (h·d_v, d_model) and num_heads = h. Return (n, d_model).",
+        returns={"output": "(tokens, d_model)"},
+        reference=_multi_head,
+        cases=_multi_head_cases,
+        mistakes=(
+            slip(
+                "scale-all-heads",
+                "You divided by the root of the width of all heads together. Each head compares "
+                "vectors of length d_k.",
+                _multi_head_slip(root_of=lambda w_q, num_heads: w_q.shape[-1]),
+            ),
+            slip(
+                "no-scale",
+                "The scores are not divided by √d_k.",
+                _multi_head_slip(root_of=lambda w_q, num_heads: 1),
+            ),
+            slip(
+                "no-w_o",
+                "The heads were put side by side and left there: w_o, which mixes them, is "
+                "missing.",
+                _multi_head_slip(mix=lambda merged, w_o: merged),
+            ),
+            slip(
+                "reshape-only",
+                "Splitting by a reshape straight to (heads, n, d) cuts across tokens. Cut the last "
+                "axis first, then swap two axes.",
+                _multi_head_slip(split=lambda x, num_heads: x.reshape(num_heads, len(x), -1)),
+            ),
+            slip(
+                "not-transposed-back",
+                "The heads were merged by a reshape alone. Move the tokens back to the front "
+                "first.",
+                _multi_head_slip(merge=lambda x: x.reshape(x.shape[1], -1)),
+            ),
+            slip(
+                "interleaved",
+                "Each head took every h-th column of the projections. A head owns a block of "
+                "neighbouring columns.",
+                _multi_head_slip(
+                    split=lambda x, num_heads: x.reshape(len(x), -1, num_heads).transpose(2, 0, 1)
+                ),
+            ),
+            slip(
+                "one-head",
+                "This is one wide head: num_heads is not used. Split before the scores, so that "
+                "each head has weights of its own.",
+                _multi_head_slip(
+                    split=lambda x, num_heads: x[None],
+                    root_of=lambda w_q, num_heads: w_q.shape[-1],
+                ),
+            ),
+            slip(
+                "axis",
+                "The softmax runs over the queries. It must run over the keys, the last axis.",
+                _multi_head_slip(axis=-2),
+            ),
+            slip(
+                "softmax-over-heads",
+                "The softmax runs over the heads. It must run over the keys, the last axis.",
+                _multi_head_slip(axis=0),
+            ),
+            Mistake(
+                "no-max",
+                "Right for small scores. exp overflows for large ones: subtract the largest of "
+                "each row first.",
+                _multi_head_slip()(naive_softmax),
+            ),
+        ),
+        hints=(
+            "Project, split, attend in all heads at once, merge, mix. You have written four of the "
+            "five already.",
+            "headᵢ = softmax(Qᵢ Kᵢᵀ / √d_k) Vᵢ, and the output is [head₁, …, head_h] W_O.",
+            "Without a batch axis: reshape to (n, h, d) and swapaxes(0, 1). In (h, n, d) the last "
+            "two axes of the keys are transposed with swapaxes(-1, -2).",
+        ),
+        solution="""\
+def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
+    n = len(x)
+    query, key, value = (  # (h, n, d_k), (h, n, d_k), (h, n, d_v)
+        (x @ w).reshape(n, num_heads, -1).swapaxes(0, 1) for w in (w_q, w_k, w_v)
+    )
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(key.shape[-1])  # (h, n, n)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    heads = e / e.sum(axis=-1, keepdims=True) @ value  # (h, n, d_v)
+    return heads.swapaxes(0, 1).reshape(n, -1) @ w_o""",
+    )
+)
+
+
+# As a module
+
+
+def _many_heads(
+    attend: Callable[..., Any],
+    *,
+    bias: bool = False,
+    split: str = "",
+    merge: str = "",
+    mix: bool = True,
+) -> Callable[[int, int], Any]:
+    """Return what builds a module of several heads that does `attend(query, key, value)`."""
+
+    def build(embed_dim: int, num_heads: int) -> Any:
+        from d2lmini._torch import Tensor, nn
+
+        class Heads(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.w_q = nn.Linear(embed_dim, embed_dim, bias=bias)
+                self.w_k = nn.Linear(embed_dim, embed_dim, bias=bias)
+                self.w_v = nn.Linear(embed_dim, embed_dim, bias=bias)
+                self.w_o = nn.Linear(embed_dim, embed_dim, bias=bias)
+
+            def forward(self, x: Tensor) -> Tensor:
+                batch, n, _ = x.shape
+                query, key, value = (
+                    p.reshape(batch, num_heads, n, -1)
+                    if split == "reshape only"
+                    else multihead.split_heads(p, num_heads)
+                    for p in (self.w_q(x), self.w_k(x), self.w_v(x))
+                )
+                heads = attend(query, key, value)
+                merged: Tensor = (
+                    heads.reshape(batch, n, -1)
+                    if merge == "reshape only"
+                    else multihead.merge_heads(heads)
+                )
+                return self.w_o(merged) if mix else merged
+
+        return Heads()
+
+    return build
+
+
+def _right(query: Any, key: Any, value: Any) -> Any:
+    return attention(query, key, value).output
+
+
+def _many_heads_cases() -> list[Case]:
+    def x(*size: int) -> Array:
+        return np.random.default_rng(9).integers(-2, 3, size).astype(np.float32)
+
+    return [(2, 2, x(1, 2, 2)), (4, 2, x(2, 3, 4)), (6, 3, 20 * x(1, 5, 6))]
+
+
+_reference_heads = _many_heads(_right)
+
+register(
+    Exercise(
+        name="ManyHeads",
+        chapter=5,
+        difficulty="hard",
+        minutes=30,
+        task="Multi-head self-attention as a module. Its parameters are four nn.Linear without "
+        "bias from embed_dim to embed_dim, called w_q, w_k, w_v and w_o. forward(x) takes "
+        "(batch, n, embed_dim) and returns the same shape.",
+        returns={"output": "(batch, tokens, embed_dim)"},
+        reference=_reference_heads,
+        cases=_many_heads_cases,
+        call=call_with_the_weights_of(_reference_heads),
+        needs_torch=True,
+        mistakes=(
+            Mistake(
+                "bias",
+                "The layers have biases. nn.Linear adds one unless it is told not to.",
+                _many_heads(_right, bias=True),
+            ),
+            Mistake(
+                "scale-all-heads",
+                "You divided by √embed_dim. Each head compares vectors of length embed_dim / "
+                "num_heads.",
+                _many_heads(
+                    lambda query, key, value: (
+                        (query @ key.mT / (key.shape[-3] * key.shape[-1]) ** 0.5).softmax(-1)
+                        @ value
+                    )
+                ),
+            ),
+            Mistake(
+                "no-scale",
+                "The scores are not divided by the root of the length of a head's keys.",
+                _many_heads(lambda query, key, value: (query @ key.mT).softmax(-1) @ value),
+            ),
+            Mistake(
+                "reshape-only",
+                "Splitting by a reshape straight to (batch, heads, n, d) cuts across tokens. Cut "
+                "the last axis first, then swap two axes.",
+                _many_heads(_right, split="reshape only"),
+            ),
+            Mistake(
+                "not-transposed-back",
+                "The heads were merged by a reshape alone. Swap heads and tokens back first.",
+                _many_heads(_right, merge="reshape only"),
+            ),
+            Mistake(
+                "no-w_o",
+                "w_o is made and not used: it mixes the heads at the end.",
+                _many_heads(_right, mix=False),
+            ),
+            Mistake(
+                "softmax-over-heads",
+                "The softmax runs over the heads, dim 1 of scores (batch, heads, n, n). It must "
+                "run over the keys, the last one.",
+                _many_heads(
+                    lambda query, key, value: (
+                        (query @ key.mT / key.shape[-1] ** 0.5).softmax(1) @ value
+                    )
+                ),
+            ),
+        ),
+        hints=(
+            "Four layers in __init__; in forward the steps of multi_head_attention, with a batch "
+            "axis in front.",
+            "Split each projection to (batch, heads, n, d), attend, merge to (batch, n, "
+            "embed_dim), and pass it through w_o.",
+            "unflatten(-1, (num_heads, -1)) cuts the last axis and transpose(1, 2) swaps; "
+            "flatten(-2) joins the last two axes.",
+        ),
+        solution="""\
+from torch import nn
+
+
+class ManyHeads(nn.Module):
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.w_q = nn.Linear(embed_dim, embed_dim, bias=False)
+        self.w_k = nn.Linear(embed_dim, embed_dim, bias=False)
+        self.w_v = nn.Linear(embed_dim, embed_dim, bias=False)
+        self.w_o = nn.Linear(embed_dim, embed_dim, bias=False)
+
+    def split(self, x):  # (batch, n, embed_dim) -> (batch, heads, n, d)
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+    def forward(self, x):
+        query, key, value = (self.split(w(x)) for w in (self.w_q, self.w_k, self.w_v))
+        scores = query @ key.mT / key.shape[-1] ** 0.5  # (batch, heads, n, n)
+        heads = scores.softmax(dim=-1) @ value  # (batch, heads, n, d)
+        return self.w_o(heads.transpose(1, 2).flatten(-2))""",
+    )
+)

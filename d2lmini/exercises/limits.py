@@ -1,0 +1,125 @@
+"""Run a learner's function so that it can do no harm to the session: time, output, randomness."""
+
+import io
+import pickle
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FirstOutput", "TimeUpError", "random_states", "restore_random_states", "time_limit"]
+
+KEPT = 2000  # characters of what a function prints
+
+
+class TimeUpError(BaseException):
+    """The time is up. Not an Exception, so that ``except Exception`` does not catch it."""
+
+
+def time_limit(deadline: float) -> Any:
+    """Raise TimeUpError in the block when `time.monotonic` passes `deadline`.
+
+    On the main thread of Unix an alarm does it. Elsewhere (Windows, another thread, the browser)
+    each step of Python looks at the clock. Neither can interrupt a single long call into compiled
+    code, nor a loop that catches every BaseException; where a debugger or a coverage tool already
+    traces and there is no alarm, there is no limit.
+    """
+    if _has_alarm():
+        return _alarm(deadline)
+    return _clock_at_every_step(deadline) if sys.gettrace() is None else _no_limit()
+
+
+def _has_alarm() -> bool:
+    return (
+        hasattr(signal, "setitimer")
+        and sys.platform != "emscripten"
+        and threading.current_thread() is threading.main_thread()
+    )
+
+
+@contextmanager
+def _alarm(deadline: float) -> Iterator[None]:
+    armed = True
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        if armed:
+            raise TimeUpError
+
+    began = time.monotonic()
+    before = signal.signal(signal.SIGALRM, ring)
+    # It rings again and again: a bare ``except`` may have swallowed the first.
+    outer = signal.setitimer(signal.ITIMER_REAL, max(deadline - began, 1e-6), 0.05)
+    try:
+        yield
+    finally:
+        armed = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if outer[0] > 0:  # someone else's alarm goes on
+            left = outer[0] - (time.monotonic() - began)
+            signal.setitimer(signal.ITIMER_REAL, max(left, 1e-6), outer[1])
+
+
+@contextmanager
+def _clock_at_every_step(deadline: float) -> Iterator[None]:
+    def look(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
+        frame.f_trace_opcodes = True  # a loop on one line may make no event of its line
+        if time.monotonic() > deadline:
+            raise TimeUpError
+        return look
+
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+
+
+@contextmanager
+def _no_limit() -> Iterator[None]:
+    yield
+
+
+class FirstOutput(io.TextIOBase):
+    """A stream that keeps the first characters, however much is printed."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def writable(self) -> bool:
+        """Tell that it can be written to."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Keep what still fits."""
+        if len(self.text) < KEPT:
+            self.text += text[: KEPT - len(self.text)]
+        return len(text)
+
+
+def random_states() -> dict[str, bytes]:
+    """Return the state of every global random generator that is loaded, as bytes."""
+    states = {
+        "random": pickle.dumps(random.getstate()),
+        "np.random": pickle.dumps(np.random.get_state(legacy=False)),  # noqa: NPY002
+    }
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "get_rng_state"):
+        states["torch"] = torch.get_rng_state().numpy().tobytes()
+    return states
+
+
+def restore_random_states(states: dict[str, bytes]) -> None:
+    """Put the states back."""
+    random.setstate(pickle.loads(states["random"]))
+    np.random.set_state(pickle.loads(states["np.random"]))  # noqa: NPY002
+    torch = sys.modules.get("torch")
+    if torch is not None and "torch" in states:
+        torch.set_rng_state(torch.tensor(list(states["torch"]), dtype=torch.uint8))

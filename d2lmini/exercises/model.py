@@ -1,0 +1,223 @@
+"""What an exercise is, what can go wrong in it, and what a check says."""
+
+import ast
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+__all__ = ["Case", "Exercise", "Mistake", "Result", "Status", "exercises", "find", "register"]
+
+Case: TypeAlias = tuple[Any, ...]  # the arguments of one call
+Status: TypeAlias = Literal["todo", "pass", "wrong", "error"]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A slip that learners make, as code.
+
+    Attributes
+    ----------
+    id : str
+        Short name, unique within the exercise.
+    says : str
+        The diagnosis that the learner reads: which slip it is, not the code that repairs it.
+    fn : callable
+        An answer that makes exactly this slip. The diagnosis is given only to an answer that
+        agrees with it on every case.
+    also : tuple of callable
+        Other ways to make the same slip, where they give other outputs.
+    """
+
+    id: str
+    says: str
+    fn: Callable[..., Any]
+    also: tuple[Callable[..., Any], ...] = ()
+
+
+def _call(submission: Callable[..., Any], *arguments: Any) -> Any:
+    return submission(*arguments)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise, with all that is needed to pose, check, diagnose and solve it.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the book; the name of the learner's function or class.
+    chapter : int
+    difficulty : str
+        "warm-up", "easy", "medium" or "hard".
+    minutes : int
+        How long a reader of the chapter may need.
+    task : str
+        The docstring of the starter: what comes in and out, with shapes.
+    returns : mapping of str to str
+        The name and the axes of what is returned; several for an answer that is a tuple.
+    reference : callable
+        A right answer.
+    cases : callable
+        Returns the inputs, smallest first, always the same.
+    mistakes : tuple of Mistake
+    hints : tuple of str
+        From the idea over the formula to the call or the axis.
+    solution : str
+        A right answer as source text, the one that is shown.
+    call : callable
+        Called with an answer and a case, returns the result. For modules: loads the weights.
+    needs_torch : bool
+    views : bool
+        Whether a right answer may share memory with its input (a reshape does).
+    """
+
+    name: str
+    chapter: int
+    difficulty: str
+    minutes: int
+    task: str
+    returns: Mapping[str, str]
+    reference: Callable[..., Any]
+    cases: Callable[[], list[Case]]
+    mistakes: tuple[Mistake, ...]
+    hints: tuple[str, ...]
+    solution: str
+    call: Callable[..., Any] = _call
+    needs_torch: bool = False
+    views: bool = False
+
+    @cached_property
+    def arguments(self) -> tuple[str, ...]:
+        """The names of what a case holds, read from the solution."""
+        node = self._definition
+        functions = [node] if isinstance(node, ast.FunctionDef) else _methods(node)
+        names = [argument.arg for function in functions for argument in function.args.args]
+        return tuple(name for name in names if name != "self")
+
+    @cached_property
+    def signature(self) -> str:
+        """How the answer is called, as in ``softmax(scores)``."""
+        return f"{self.name}({', '.join(self.arguments)})"
+
+    @cached_property
+    def starter(self) -> str:
+        """The text of the cell that a learner fills in."""
+        lines = self.solution.splitlines()
+        node = self._definition
+        kept = [*lines[: node.lineno - 1], "@check", lines[node.lineno - 1]]
+        kept += _docstring(self.task)
+        if isinstance(node, ast.FunctionDef):
+            return "\n".join([*kept, "    ..."])
+        for method in _methods(node):
+            kept += ["", lines[method.lineno - 1]]
+            if method.name == "__init__":
+                kept.append("        super().__init__()")
+            kept.append("        ...")
+        return "\n".join(kept)
+
+    @cached_property
+    def _definition(self) -> ast.FunctionDef | ast.ClassDef:
+        for node in ast.parse(self.solution).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == self.name:
+                return node
+        raise ValueError(f"the solution of {self.name} does not define {self.name}")
+
+
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    """Return the two methods that a module must have; the others are the learner's affair."""
+    return [
+        method
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name in ("__init__", "forward")
+    ]
+
+
+def _docstring(task: str) -> list[str]:
+    lines = textwrap.wrap(task, 75, initial_indent='    """', subsequent_indent="    ")
+    if len(lines) == 1:
+        return [lines[0] + '"""']
+    return [*lines, '    """']
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check found. It is true if the answer is right.
+
+    Attributes
+    ----------
+    name : str
+        Of the exercise.
+    status : str
+        "todo" (not attempted), "pass", "wrong" (ran, and gave something else) or "error" (could
+        not be run to its end).
+    head : str
+        What happened, in a sentence.
+    rows : tuple of pairs of str
+        The smallest input that shows it, what was expected, what came back.
+    says : str
+        The diagnosis, or the advice; empty if there is none.
+    mistake : str or None
+        The id of the known mistake that explains every output.
+    """
+
+    name: str
+    status: Status
+    head: str
+    rows: tuple[tuple[str, str], ...] = field(default=())
+    says: str = ""
+    mistake: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.status == "pass"
+
+    def __repr__(self) -> str:
+        from d2lmini.exercises.cards import plain
+
+        return plain(self)
+
+    def _repr_html_(self) -> str:
+        from d2lmini.exercises.cards import html
+
+        return html(self)
+
+
+_registry: dict[str, Exercise] = {}
+
+
+def register(exercise: Exercise) -> Exercise:
+    """Add an exercise to the book's, and return it.
+
+    Raises
+    ------
+    ValueError
+        If there is one of this name.
+    """
+    if exercise.name in _registry:
+        raise ValueError(f"there is already an exercise called {exercise.name!r}")
+    _registry[exercise.name] = exercise
+    return exercise
+
+
+def exercises(chapter: int | None = None) -> tuple[Exercise, ...]:
+    """Return all exercises in the order of the book, or those of one chapter.
+
+    Examples
+    --------
+    >>> [exercise.name for exercise in exercises(chapter=2)][:2]
+    ['weighted_average', 'softmax']
+    """
+    found = [e for e in _registry.values() if chapter is None or e.chapter == chapter]
+    return tuple(sorted(found, key=lambda exercise: exercise.chapter))
+
+
+def find(name: str) -> Exercise:
+    """Return the exercise of this name; ValueError with the nearest names if there is none."""
+    if name not in _registry:
+        import difflib
+
+        near = difflib.get_close_matches(name, _registry, n=2, cutoff=0.5)
+        meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise ValueError(f"there is no exercise called {name!r}{meant or '; see exercises()'}")
+    return _registry[name]

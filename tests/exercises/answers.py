@@ -1,0 +1,35 @@
+"""What the tests of the exercises share: answers made from their texts."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from d2lmini.exercises import exercises
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+EXERCISES = exercises()
+MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.mistakes]
+
+
+def on(exercise, *values):
+    """Return a pytest parameter; without torch, an exercise on modules is skipped by name."""
+    marks = []
+    if exercise.needs_torch and not HAS_TORCH:
+        marks = [pytest.mark.skip(reason="this exercise is about a PyTorch module")]
+    names = [exercise.name, *(value.id for value in values)]
+    return pytest.param(exercise, *values, id="-".join(names), marks=marks)
+
+
+def run_text(text, name, check=lambda answer: answer):
+    """Run the text of a cell, as in a notebook with the usual imports; return what it defines."""
+    namespace = {"np": np, "check": check}
+    exec(compile(text, f"<{name}>", "exec"), namespace)
+    return namespace[name]
+
+
+def answer(lines, name="softmax"):
+    """Make a function from its body."""
+    arguments = {"softmax": "scores", "attention": "query, key, value"}[name]
+    body = "\n".join(f"    {line}" for line in lines.strip().splitlines())
+    return run_text(f"def {name}({arguments}):\n{body}", name)

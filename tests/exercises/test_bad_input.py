@@ -1,0 +1,659 @@
+"""Whatever a learner hands in, the check says what is wrong, and the session goes on."""
+
+import functools
+import random
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from answers import HAS_TORCH, answer, run_text
+
+from d2lmini.exercises import (
+    Exercise,
+    Mistake,
+    Result,
+    check,
+    find,
+    grade,
+    grading,
+    limits,
+    register,
+)
+from d2lmini.exercises.grading import grade_exercise
+from d2lmini.weights import softmax as right
+
+needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs PyTorch")
+
+
+def report(fn, status, *words, name="softmax"):
+    """Grade, and check what is said."""
+    result = grade(fn, name=name)
+    assert result.status == status, result
+    text = repr(result)
+    assert len(text.splitlines()) <= 24
+    for word in words:
+        assert word in " ".join(text.split()), text
+    assert bool(result) == (status == "pass")
+    return result
+
+
+# Stubs, and what only looks like one
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "...",
+        "pass",
+        "return",
+        "return None",
+        "return ...",
+        "'''Doc.'''",
+        "'''Doc.'''\n...",
+        "raise NotImplementedError",
+        "'''Doc.'''\nraise NotImplementedError('soon')",
+    ],
+)
+def test_a_stub_is_not_attempted(body):
+    report(answer(body), "todo", "not attempted")
+
+
+@pytest.mark.parametrize(
+    "body", ["y = scores", "y = 2 + 3", "scores[0]", "for i in scores: pass", "x = None; return x"]
+)
+def test_an_attempt_without_a_return_is_not_a_stub(body):
+    report(answer(body), "wrong", "returned None", "return statement")
+
+
+def test_a_call_that_is_not_implemented_is_an_error_of_the_answer():
+    def helper():
+        raise NotImplementedError("deep inside")
+
+    report(lambda scores: helper(), "error", "raised NotImplementedError: deep inside")
+
+
+# Exceptions
+
+
+def test_an_exception_shows_its_class_message_input_and_the_own_line(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\ndef softmax(scores):\n    e = np.exp(scores)\n"
+        "    return np.reshape(e, (7, 7))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import mine
+
+    result = report(mine.softmax, "error", "raised ValueError: cannot reshape", "softmax(scores)")
+    assert dict(result.rows)["where"] == "line 4: return np.reshape(e, (7, 7))"
+    assert dict(result.rows)["scores"] == "[[0., 1.]]"
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit(3)", "exit()", "import sys; sys.exit()"])
+def test_leaving_python(code):
+    report(answer(code), "error", "SystemExit")
+
+
+def test_other_exceptions_that_are_not_errors():
+    report(answer("raise GeneratorExit"), "error", "raised GeneratorExit")
+
+
+def test_interrupting_a_check_interrupts_it():
+    state = random.getstate()
+    with pytest.raises(KeyboardInterrupt):
+        grade(answer("import random; random.random(); raise KeyboardInterrupt"))
+    assert random.getstate() == state
+
+
+def test_endless_recursion():
+    report(answer("return softmax(scores)"), "error", "raised RecursionError")
+
+
+def test_a_very_long_message_and_one_that_cannot_be_written():
+    report(answer("raise ValueError('word ' * 10_000)"), "error", "raised ValueError: word")
+    report(
+        answer("class E(Exception):\n    def __str__(self): return 1 / 0\nraise E"),
+        "error",
+        "raised E",
+    )
+
+
+def test_the_wrong_number_of_arguments():
+    report(lambda: 1, "error", "raised TypeError", "called as softmax(scores)")
+    report(lambda a, b: 1, "error", "raised TypeError", "called as softmax(scores)")
+
+
+# Time
+
+
+@pytest.fixture
+def short(monkeypatch):
+    monkeypatch.setattr(grading, "SECONDS", 0.2)
+
+
+ENDLESS = [
+    "while True: pass",
+    "while True:\n    try: 1 / 0\n    except Exception: pass",
+    "import itertools\nfor i in itertools.count(): scores + i",
+]
+
+
+@pytest.mark.parametrize("body", ENDLESS)
+def test_an_endless_loop_is_stopped(short, body):
+    start = time.monotonic()
+    report(answer(body), "error", "stopped after", "never ends")
+    assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize("body", ENDLESS)
+def test_an_endless_loop_is_stopped_outside_of_the_main_thread(short, body):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(grade(answer(body))), daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert "stopped after" in results[0].head
+
+
+@pytest.mark.parametrize("body", ENDLESS)
+def test_an_endless_loop_is_stopped_where_there_are_no_alarms(short, monkeypatch, body):
+    monkeypatch.setattr(sys, "platform", "emscripten")  # the browser
+    assert not limits._has_alarm()
+    before = sys.gettrace()
+    sys.settrace(None)
+    try:
+        report(answer(body), "error", "stopped after")
+        assert sys.gettrace() is None
+    finally:
+        sys.settrace(before)
+
+
+def test_where_something_else_traces_there_is_no_limit_and_no_harm(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "emscripten")
+
+    def other(frame, event, argument):
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(other)
+    try:
+        result = grade(right, name="softmax")
+        still = sys.gettrace()
+    finally:
+        sys.settrace(before)
+    assert result
+    assert still is other
+
+
+@pytest.mark.skipif(not hasattr(limits.signal, "setitimer"), reason="no alarms on this system")
+def test_an_alarm_of_someone_else_still_rings():
+    rung = []
+    before = limits.signal.signal(limits.signal.SIGALRM, lambda number, frame: rung.append(1))
+    limits.signal.setitimer(limits.signal.ITIMER_REAL, 0.3)
+    try:
+        assert grade(right, name="softmax")
+        end = time.monotonic() + 3
+        while not rung and time.monotonic() < end:
+            time.sleep(0.01)
+    finally:
+        limits.signal.setitimer(limits.signal.ITIMER_REAL, 0)
+        limits.signal.signal(limits.signal.SIGALRM, before)
+    assert rung
+
+
+# What comes back
+
+
+class Hostile:
+    def __array__(self, *args, **kwargs):
+        raise ZeroDivisionError
+
+    def __repr__(self):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ((1, 2), "a tuple of 2 things"),
+        ([[0.5, 0.5]], "a list of 1 thing"),
+        ([[1], [2, 3]], "a list of 2 things"),
+        (np.array([["a", "b"]]), "an array of <U1"),
+        (np.array([[None, 1]]), "an array of object"),
+        (np.array([[1 + 2j, 0]]), "an array of complex128"),
+        (np.ma.array([[1.0, 2.0]], mask=[[0, 1]]), "an array of float64"),
+        ("text", "a str"),
+        (b"bytes", "a bytes"),
+        ({}, "a dict"),
+        ({1.0}, "a set"),
+        (object(), "an object"),
+        (Hostile(), "a Hostile"),
+        (np.exp, "an ufunc"),
+        ((i for i in ()), "a generator"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_wrong_kind(value, words):
+    report(lambda scores: value, "wrong", f"returned {words}", "shape (1, 2) = (queries, keys)")
+
+
+@pytest.mark.parametrize("value", [1, 2.5, True, np.float64(1), np.zeros(()), np.zeros((0, 2))])
+def test_a_number_or_an_empty_array_has_the_wrong_shape(value):
+    report(lambda scores: value, "wrong", "wrong shape", "(1, 2) = (queries, keys)")
+
+
+def test_a_tuple_of_the_wrong_parts():
+    report(lambda *a: (1, 2), "wrong", "a tuple of 2 things", "query, key, value", name="project")
+    report(lambda *a: ("a", 2, 3), "wrong", "a str for query", name="project")
+    report(lambda x, *w: x, "wrong", "an array of float64", "3 arrays", name="project")
+    report(lambda x, q, k, v: (x @ q, x @ k, x), "wrong", "of value", name="project")
+
+
+def test_numbers_for_a_mask():
+    result = report(
+        lambda n, m: np.ones((n, m)), "wrong", "wrong kind: float64", name="causal_mask"
+    )
+    assert result.mistake is None
+
+
+@needs_torch
+def test_odd_tensors():
+    import torch
+
+    report(lambda x: torch.zeros(1, 2, dtype=torch.complex64), "wrong", "returned a Tensor")
+    report(lambda x: torch.zeros(1, 2, device="meta"), "wrong", "returned a Tensor")
+    report(lambda x: torch.eye(2).to_sparse(), "wrong", "returned a Tensor")
+    report(lambda x: torch.zeros(1, 2).bfloat16(), "wrong", "wrong values")
+
+
+def test_nan_before_values():
+    report(lambda scores: scores * np.nan, "wrong", "nan or inf. The smallest input")
+
+
+def test_values_that_differ_late_are_written_out():
+    result = report(lambda scores: right(scores) * 1.0004, "wrong", "wrong values")
+    rows = dict(result.rows)
+    assert rows["got"] != rows["expected"]
+
+
+# Side effects
+
+
+def test_the_input_is_changed():
+    body = "scores -= scores.max()\ne = np.exp(scores)\nreturn e / e.sum(-1, keepdims=True)"
+    report(answer(body), "wrong", "changed its input scores in place")
+    report(lambda texts, v: texts.clear() or np.zeros(1), "wrong", "texts", name="trigram_vectors")
+
+
+def test_changes_of_shape_and_kind_are_changes():
+    def reshaped(scores):
+        result = right(scores)
+        scores.resize(scores.size, refcheck=False)
+        return result
+
+    report(reshaped, "wrong", "changed its input scores in place")
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["np.random.rand()", "np.random.seed(0)", "__import__('random').random()"]
+    + (["__import__('torch').manual_seed(1)", "__import__('torch').rand(2)"] if HAS_TORCH else []),
+)
+def test_global_random_state_is_caught_and_restored(call):
+    if HAS_TORCH:
+        import torch  # noqa: F401
+    before = limits.random_states()
+    fn = answer(f"{call}\ne = np.exp(scores - scores.max(-1, keepdims=True))\nreturn e / e.sum(-1)")
+    report(fn, "wrong", "global random generator")
+    assert limits.random_states() == before
+
+
+def test_a_random_answer_is_wrong():
+    rng = np.random.default_rng()
+    report(lambda scores: rng.random(scores.shape), "wrong", "wrong values")
+    report(lambda scores: right(scores) + rng.random(scores.shape), "wrong", "wrong values")
+
+
+def test_right_only_on_the_first_call():
+    seen = []
+
+    def once(scores):
+        seen.append(scores.tobytes())
+        return right(scores) if seen.count(scores.tobytes()) == 1 else np.zeros_like(scores)
+
+    report(once, "wrong", "right at first", "earlier calls")
+
+
+@pytest.mark.parametrize("last", [-1, 0])
+def test_right_in_all_calls_but_one_of_the_second_round(last):
+    count = len(find("softmax").cases())
+    calls = []
+
+    def tired(scores):
+        calls.append(1)
+        bad = 2 * count if last == -1 else count + 1
+        return right(scores) * (1 + (len(calls) == bad))
+
+    report(tired, "wrong", "right at first")
+
+
+def test_an_exception_in_the_second_round():
+    calls = []
+
+    def tired(scores):
+        calls.append(1)
+        return right(scores) if len(calls) < 6 else 1 / 0
+
+    report(tired, "wrong", "right at first")
+
+
+def test_a_remembered_answer():
+    remembered = []
+
+    def memo(scores):
+        remembered.append(right(scores))
+        return remembered[0]
+
+    report(memo, "wrong")
+
+
+def test_one_buffer_for_all_results():
+    buffer = np.zeros(100)
+
+    def reuse(scores):
+        result = buffer[: scores.size].reshape(scores.shape)
+        result[:] = right(scores)
+        return result
+
+    report(reuse, "wrong", "a later call changed the result of an earlier one")
+
+
+def test_the_input_itself_is_not_an_answer():
+    report(lambda scores: scores, "wrong", "wrong values")
+
+
+def test_a_view_of_the_input():
+    same = Exercise(
+        name="as_it_is",
+        chapter=1,
+        difficulty="easy",
+        minutes=5,
+        task="Return a copy.",
+        returns={"copy": "(n,)"},
+        reference=lambda x: x.copy(),
+        cases=lambda: [(np.arange(2.0),), (np.arange(3.0),)],
+        mistakes=(),
+        hints=("Copy.",),
+        solution="def as_it_is(x):\n    return x.copy()",
+    )
+    assert grade_exercise(same, lambda x: x.copy()).status == "pass"
+    for view in (lambda x: x, lambda x: x[:], lambda x: x[::-1][::-1]):
+        result = grade_exercise(same, view)
+        assert result.status == "wrong"
+        assert result.head == "returned a view of x, not an array of its own."
+
+
+def test_a_view_is_right_where_the_task_is_to_rearrange():
+    report(lambda x, h: x.reshape(*x.shape[:2], h, -1).swapaxes(1, 2), "pass", name="split_heads")
+
+
+def test_what_is_printed_is_kept_and_shown_in_part(capsys):
+    fn = answer("for i in range(20_000): print('line', i)\nreturn scores")
+    result = report(fn, "wrong", "printed line 0 line 1 line 2")
+    assert "line 3" not in repr(result)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_warning_is_not_shown(capsys, recwarn):
+    grade(answer("import warnings; warnings.warn('careful')\nreturn np.log(scores - 5)"))
+    assert capsys.readouterr() == ("", "")
+    assert not recwarn.list
+
+
+def test_settings_of_numpy_are_put_back():
+    before = np.geterr()
+    grade(answer("np.seterr(all='raise')\nreturn scores"))
+    assert np.geterr() == before
+
+
+def test_an_object_as_big_as_the_memory():
+    report(answer("return np.ones(10**15)"), "error", "raised", "MemoryError")
+
+
+# What is handed in
+
+
+class Softmax:
+    def __call__(self, scores):
+        return right(scores)
+
+
+class NotYet:
+    def __call__(self, scores):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("fn", "status"),
+    [
+        (lambda scores: right(scores), "pass"),
+        (functools.partial(right, axis=-1), "pass"),
+        (functools.partial(right, axis=0), "wrong"),
+        (Softmax(), "pass"),
+        (Softmax().__call__, "pass"),
+        (NotYet(), "todo"),
+        (np.exp, "wrong"),
+        (np.tanh, "wrong"),
+        (len, "wrong"),
+        (print, "wrong"),
+        (int, "error"),
+        (Softmax, "error"),
+        (dict, "wrong"),
+    ],
+)
+def test_callables_of_all_kinds(fn, status):
+    report(fn, status)
+
+
+def test_an_answer_with_a_cache_cannot_take_arrays():
+    result = grade(functools.lru_cache(right), name="softmax")  # but tensors, which have a hash
+    assert result.status == ("pass" if "torch" in sys.modules else "error")
+
+
+@pytest.mark.parametrize("thing", [3, "softmax", None, np.zeros((1, 2)), [right]])
+def test_what_cannot_be_called(thing):
+    report(thing, "error", "cannot be called", "without parentheses")
+
+
+def test_a_class_that_is_built_with_the_scores():
+    class Wrapped:
+        def __init__(self, scores):
+            self.weights = right(scores)
+
+    report(Wrapped, "wrong", "returned a Wrapped")
+
+
+def test_no_name_to_go_by():
+    with pytest.raises(TypeError, match=r'check\(answer, name="softmax"\)'):
+        grade(lambda scores: scores)
+    with pytest.raises(TypeError, match="partial"):
+        grade(functools.partial(right))
+    with pytest.raises(TypeError, match="NoneType"):
+        check(None)
+
+
+def test_no_such_exercise():
+    with pytest.raises(ValueError, match="did you mean 'softmax'"):
+        grade(right, name="sofmax")
+    with pytest.raises(ValueError, match="no exercise called 'zzz'"):
+        grade(right, name="zzz")
+
+
+def test_a_name_can_be_taken_once():
+    with pytest.raises(ValueError, match="already an exercise called 'softmax'"):
+        register(find("softmax"))
+
+
+def test_a_solution_must_define_its_exercise():
+    exercise = find("softmax")
+    fields = {name: getattr(exercise, name) for name in exercise.__dataclass_fields__}
+    other = Exercise(**fields | {"solution": "def other(x):\n    return x"})
+    with pytest.raises(ValueError, match="does not define softmax"):
+        other.starter  # noqa: B018
+
+
+def test_a_reference_that_fails_is_the_exercises_fault():
+    exercise = find("softmax")
+    fields = {name: getattr(exercise, name) for name in exercise.__dataclass_fields__}
+    broken = Exercise(**fields | {"reference": lambda scores: 1 / 0})
+    with pytest.raises(RuntimeError, match="the reference of softmax fails"):
+        grade_exercise(broken, right)
+
+
+# Diagnoses
+
+
+def test_an_unknown_mistake_gets_no_guess():
+    result = report(lambda scores: right(scores) ** 2, "wrong", "wrong values")
+    assert (result.says, result.mistake) == ("", None)
+
+
+def test_half_a_known_mistake_gets_no_guess():
+    """It normalises over the queries, but only where there are two."""
+
+    def sometimes(scores):
+        return right(scores, axis=0 if len(scores) == 2 else -1)
+
+    assert report(sometimes, "wrong").mistake is None
+
+
+def test_another_error_of_the_same_class_gets_no_guess():
+    fn = run_text("def project(x, a, b, c):\n    raise ValueError('mine')", "project")
+    assert report(fn, "error", "mine", name="project").mistake is None
+    source = "def batched_self_attention(x, a, b, c):\n    return "
+    mine = run_text(source + "x.reshape(7, 7)", "batched_self_attention")  # as all-axes-transposed,
+    assert (
+        grade(mine).mistake is None
+    )  # it raises ValueError on every input, and for another reason
+    known = run_text(source + "x @ a @ (x @ b).T", "batched_self_attention")
+    assert grade(known).mistake == "all-axes-transposed"
+
+
+def test_an_error_that_a_known_mistake_raises_too_is_diagnosed():
+    result = grade(answer("return softmax_(query @ key) @ value", "attention"))
+    assert (result.status, result.mistake) == ("error", None)  # a NameError
+    body = "e = np.exp(query @ key / np.sqrt(key.shape[-1]))\n"
+    body += "return e / e.sum(-1, keepdims=True) @ value"
+    assert grade(answer(body, "attention")).mistake == "not-transposed"
+
+
+def test_a_mistake_that_fails_itself_is_passed_over():
+    exercise = find("softmax")
+    fields = {name: getattr(exercise, name) for name in exercise.__dataclass_fields__}
+    failing = Mistake("fails", "It fails.", lambda scores: 1 / 0)
+    other = Exercise(**fields | {"mistakes": (failing, *exercise.mistakes)})
+    assert grade_exercise(other, lambda scores: right(scores, axis=0)).mistake == "axis"
+
+
+def test_the_smallest_input_is_shown():
+    def wrong_for_three(scores):
+        return right(scores) * (1 + (scores.shape[-1] == 3))
+
+    result = report(wrong_for_three, "wrong")
+    assert dict(result.rows)["scores"] == "[[0., 1., 3.],\n [1., 1., 0.]]"
+
+
+def test_the_example_of_the_documentation():
+    result = grade(
+        run_text(
+            "def masked_softmax(scores, mask):\n"
+            "    e = np.exp(np.where(mask, -np.inf, scores))\n"
+            "    return e / e.sum(axis=-1, keepdims=True)",
+            "masked_softmax",
+        )
+    )
+    assert repr(result) == (
+        "✗ masked_softmax: wrong values. The smallest input that shows it:\n"
+        "  scores    [[1., 2., 0.]]\n"
+        "  mask      [[ True,  True, False]]\n"
+        "  expected  [[0.269, 0.731, 0.000]]\n"
+        "  got       [[0., 0., 1.]]\n"
+        "  → The mask is upside down: you hid the visible keys. Here True means the query may\n"
+        "    look."
+    )
+
+
+# Modules
+
+
+@needs_torch
+class TestModules:
+    def grade(self, source, name="OneHead"):
+        return grade(run_text("import torch\nfrom torch import nn\n" + source, name))
+
+    def test_other_parameter_names(self):
+        result = self.grade(find("OneHead").solution.replace("w_q", "query_layer"))
+        assert result.status == "error"
+        assert "query_layer.weight (1, 2)" in result.head
+        assert "expected w_k.weight (1, 2)" in result.head
+
+    def test_not_a_module(self):
+        result = self.grade("class OneHead:\n    def __init__(self, *sizes): self.forward = 1")
+        assert "expected a subclass of nn.Module, got OneHead" in result.head
+        assert grade(lambda *sizes: sizes, name="OneHead").status == "error"
+
+    def test_the_own_line_in_a_method(self):
+        source = find("OneHead").solution.replace("scores.softmax(dim=-1)", "scores.sofmax()")
+        result = self.grade(source)
+        assert "AttributeError" in result.head
+        assert dict(result.rows)["where"].startswith("line ")
+
+    def test_building_a_module_draws_weights_and_that_is_no_fault(self):
+        import torch
+
+        before = torch.get_rng_state()
+        assert self.grade(find("ManyHeads").solution, "ManyHeads").status == "pass"
+        assert torch.equal(before, torch.get_rng_state())
+
+    def test_random_numbers_in_forward_are_a_fault(self):
+        source = find("OneHead").solution.replace(
+            "return scores", "torch.rand(2)\n        return scores"
+        )
+        assert "global random generator of torch" in self.grade(source).head
+
+    def test_a_forward_that_is_not_written_is_not_attempted(self):
+        source = find("OneHead").solution
+        source = (
+            source[: source.index("    def forward")] + "    def forward(self, x):\n        ..."
+        )
+        assert self.grade(source).status == "todo"
+
+    def test_no_forward_at_all(self):
+        source = find("OneHead").solution
+        result = self.grade(source[: source.index("    def forward")])
+        assert result.status in ("error", "todo")
+        assert not result
+
+    def test_an_input_changed_in_place(self):
+        source = find("OneHead").solution.replace("query, key", "x += 1\n        query, key")
+        assert self.grade(source).head == "changed its input x in place."
+
+
+def test_without_torch_modules_say_what_is_missing(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "torch"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "d2lmini._torch", raising=False)
+    with pytest.raises(ImportError, match=r"OneHead is about a PyTorch module.*pip install"):
+        grade(lambda *sizes: None, name="OneHead")
+    assert grade(right, name="softmax").status == "pass"
+
+
+def test_a_result_is_true_only_for_a_pass():
+    assert [bool(Result("x", s, "")) for s in ("todo", "pass", "wrong", "error")] == [
+        False,
+        True,
+        False,
+        False,
+    ]

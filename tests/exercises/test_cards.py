@@ -1,0 +1,269 @@
+"""What is shown: plain text, cards, hints and solutions, in a notebook and out of it."""
+
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from answers import EXERCISES, on, run_text
+
+import d2lmini.exercises
+from d2lmini.exercises import Result, cards, check, exercises, find, grade, hint, solution
+from d2lmini.weights import softmax as right
+
+VOID = {"br", "hr", "img"}
+
+
+class Checked(HTMLParser):
+    """Read HTML, and insist that every element is closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text, self.styles = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+        self.text = "".join(self.text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.styles.append(dict(attributes).get("style") or "")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """Pretend to be in a notebook's kernel, and collect what is displayed."""
+    import types
+
+    shown = []
+    shell = type("ZMQInteractiveShell", (), {})()
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: shell
+    display = types.ModuleType("IPython.display")
+    display.display = shown.append
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    return shown
+
+
+@pytest.fixture(autouse=True)
+def no_hints_seen(monkeypatch):
+    monkeypatch.setattr(d2lmini.exercises, "_hints_seen", {})
+    monkeypatch.setattr(d2lmini.exercises, "_last", {})
+
+
+def stub(scores): ...
+
+
+def test_check_as_a_decorator_gives_the_function_back(capsys):
+    def softmax(scores):
+        return right(scores)
+
+    assert check(softmax) is softmax
+    assert check(name="softmax")(stub) is stub
+    assert check(stub, name="softmax") is stub
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "✓ softmax: correct on all 4 inputs."
+    assert said[1:] == ["○ softmax: not attempted yet. Replace the ... and run the cell again."] * 2
+
+
+def test_grade_shows_nothing(capsys):
+    grade(stub, name="softmax")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_in_a_notebook_results_are_displayed(notebook, capsys):
+    check(stub, name="softmax")
+    hint("softmax")
+    solution(right)
+    assert [type(thing).__name__ for thing in notebook] == ["Result", "Folded", "Folded"]
+    assert capsys.readouterr().out == ""
+
+
+def test_in_a_notebook_all_hints_are_there_each_folded(notebook):
+    for _ in range(2):  # however often the cell is run
+        hint("softmax")
+    one, two = notebook
+    assert one == two
+    page = Checked(one._repr_html_())
+    assert page.tags.count("details") == page.tags.count("summary") == 3
+    assert "open" not in one._repr_html_()
+    for text in find("softmax").hints:
+        assert text in page.text
+
+
+def test_in_a_terminal_hints_come_one_by_one(capsys):
+    for number in (1, 2, 3, 3):
+        hint("softmax")
+        said = capsys.readouterr().out
+        assert said.startswith(f"Hint {number} of 3\n")
+        assert said.count("Hint") == 1
+
+
+def test_the_terminal_of_ipython_is_a_terminal(notebook, monkeypatch, capsys):
+    shell = type("TerminalInteractiveShell", (), {})()
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: shell)
+    hint("attention")
+    assert capsys.readouterr().out.startswith("Hint 1 of 3\n")
+    assert not notebook
+
+
+def test_the_solution_is_folded(notebook):
+    solution("ManyHeads")
+    page = Checked(notebook[0]._repr_html_())
+    assert page.tags == ["details", "summary", "pre", "code"]
+    assert find("ManyHeads").solution in page.text
+    assert find("softmax").solution.splitlines()[1] in repr(_folded("softmax"))
+
+
+def _folded(name):
+    return cards.Folded((("Solution", find(name).solution),), code=True)
+
+
+@pytest.mark.parametrize("function", [hint, solution])
+def test_what_has_no_name(function):
+    with pytest.raises(TypeError, match=r"hint\('softmax'\)"):
+        function(3)
+    with pytest.raises(ValueError, match="did you mean 'softmax'"):
+        function("sotfmax")
+
+
+RESULTS = [
+    grade(stub, name="softmax"),
+    grade(right, name="softmax"),
+    grade(lambda scores: right(scores, axis=0), name="softmax"),
+    grade(lambda scores: 1 / 0, name="softmax"),
+    grade(lambda scores: ["<script>alert(1)</script> &"], name="softmax"),
+    Result("x", "wrong", "<b>&", (("<i>", "<pre>\n&"),), "<u>"),
+]
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.status)
+def test_a_card_says_what_the_text_says_and_needs_no_style_sheet(result):
+    text = result._repr_html_()
+    page = Checked(text)
+    assert set(page.tags) <= {"div", "span", "strong", "dl", "dt", "dd", "pre", "p"}
+    for part in (result.name, result.head, result.says, *(label for label, _ in result.rows)):
+        assert part in page.text
+    assert "<script" not in text
+    assert 'role="status"' in text
+    for style in page.styles:  # the page's own text colour, in the dark too
+        colors = [rule for rule in style.split(";") if rule.startswith("color:")]
+        assert set(colors) <= {"color:inherit"}
+        assert "background:#" not in style
+    assert text == result._repr_html_()
+
+
+def contrast(one, two):
+    def luminance(color):
+        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+        return sum(x * w for x, w in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
+
+    light, dark = sorted((luminance(one), luminance(two)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("status", cards.COLORS)
+@pytest.mark.parametrize("ground", ["#ffffff", "#000000", "#121212", "#14181e"])
+def test_the_bar_can_be_seen_on_light_and_dark_pages(status, ground):
+    color = cards.COLORS[status].split(", ")[1].rstrip(")")
+    assert contrast(color, ground) >= 3
+
+
+def test_a_status_is_not_told_by_colour_alone():
+    assert len({cards.SYMBOLS[status] for status in ("todo", "pass", "wrong")}) == 3
+
+
+@pytest.mark.parametrize("exercise", [on(exercise) for exercise in EXERCISES])
+def test_hints_and_solutions_can_be_shown(exercise, capsys):
+    hint(exercise.name)
+    solution(exercise.name)
+    said = capsys.readouterr().out
+    assert exercise.solution.splitlines()[0] in said
+    assert all(len(line) <= 100 for line in said.splitlines())
+
+
+def test_a_report_has_at_most_24_lines():
+    rows = tuple((f"argument{i}", "\n".join(["[[1.0, 2.0]]" * 20] * 50)) for i in range(10))
+    result = Result("x", "wrong", "head " * 200, rows, "says " * 400)
+    assert len(repr(result).splitlines()) <= 24
+    assert all(len(line) <= 120 for line in repr(result).splitlines())
+    many = Result("x", "wrong", "head", tuple((str(i), "1") for i in range(100)), "says")
+    assert len(repr(many).splitlines()) <= 24
+    assert "says" in repr(many)
+
+
+def test_a_huge_answer_is_cut(capsys):
+    text = repr(grade(lambda *a: np.ones((300, 300)), name="attention"))
+    assert len(text.splitlines()) <= 24
+    assert "..." in text
+
+
+def test_the_readers_print_options_change_nothing():
+    bad = run_text("def softmax(scores):\n    return scores / 3", "softmax")
+    before = repr(grade(bad))
+    with np.printoptions(precision=1, sign="+", threshold=1, formatter={"float": lambda x: "?"}):
+        assert repr(grade(bad)) == before
+
+
+def test_a_report_is_the_same_every_time():
+    code = (
+        "from d2lmini.exercises import exercises, grade\n"
+        "for e in exercises(3):\n"
+        "    for m in e.mistakes:\n"
+        "        r = grade(m.fn, name=e.name)\n"
+        "        print(r, r._repr_html_())"
+    )
+    once, twice = (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert once == twice
+    assert once.count(b"d2l-wrong") > 20
+
+
+def test_the_import_is_light_and_works_without_torch_and_ipython():
+    code = (
+        "import sys\n"
+        "sys.modules['torch'] = sys.modules['IPython'] = sys.modules['matplotlib'] = None\n"
+        "import numpy as np\n"
+        "from d2lmini.exercises import check, exercises, grade, hint, solution\n"
+        "for e in exercises():\n"
+        "    hint(e.name), solution(e.name), e.starter\n"
+        "    if not e.needs_torch:\n"
+        "        names = {'np': np}\n"
+        "        exec(e.solution, names)\n"
+        "        assert grade(names[e.name]).status == 'pass', e.name\n"
+        "        for m in e.mistakes:\n"
+        "            assert grade(m.fn, name=e.name).mistake == m.id, (e.name, m.id)\n"
+        "print('all')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("all\n"), done.stderr
+
+
+def test_importing_loads_neither_torch_nor_matplotlib():
+    code = (
+        "import sys, d2lmini.exercises\n"
+        "print(*(m for m in ('torch', 'matplotlib', 'IPython') if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_exercises_are_listed_in_the_order_of_the_book():
+    chapters = [exercise.chapter for exercise in exercises()]
+    assert chapters == sorted(chapters)
+    assert exercises(chapter=3) == tuple(e for e in exercises() if e.chapter == 3)
+    assert exercises(chapter=99) == ()
+    assert len({exercise.name for exercise in exercises()}) == len(exercises())

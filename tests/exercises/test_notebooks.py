@@ -1,0 +1,133 @@
+"""The exercise cells of the chapters: the registered texts, and solvable as they stand."""
+
+import json
+from pathlib import Path
+
+import pytest
+from answers import HAS_TORCH
+
+from d2lmini.exercises import exercises, find
+from d2lmini.exercises.notebook import posed
+
+CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("[0-9][0-9]-*.ipynb"))
+IMPORT = "from d2lmini.exercises import check, hint, solution"
+by_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+
+
+def code_cells(path):
+    """Return (id, source, tags) of the code cells."""
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    return [
+        (cell["id"], "".join(cell["source"]), cell["metadata"].get("tags", []))
+        for cell in cells
+        if cell["cell_type"] == "code"
+    ]
+
+
+def exercise_cells(path):
+    """Return {name: source} of the cells that pose an exercise."""
+    found = {}
+    for _, source, _ in code_cells(path):
+        for name in posed([source]):
+            assert name not in found, f"{name} is posed twice"
+            found[name] = source
+    return found
+
+
+def solved(exercise):
+    """Return the text of the cell with the registered solution in it."""
+    lines = exercise.solution.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(("def ", "class ")))
+    return "\n".join([*lines[:at], "@check", *lines[at:]])
+
+
+def test_there_are_chapters():
+    assert len(CHAPTERS) >= 3
+
+
+@by_chapter
+def test_exercise_cells_have_the_registered_text(path):
+    for name, source in exercise_cells(path).items():
+        exercise = find(name)
+        assert exercise.chapter == int(path.stem[:2])
+        assert source == exercise.starter
+
+
+@by_chapter
+def test_each_exercise_is_followed_by_its_hints_and_solution(path):
+    cells = code_cells(path)
+    sources = [source for _, source, _ in cells]
+    if exercise_cells(path):
+        assert IMPORT in sources[: sources.index(next(iter(exercise_cells(path).values())))]
+    for name, source in exercise_cells(path).items():
+        at = sources.index(source)
+        (_, one, tags_of_one), (_, two, tags_of_two) = cells[at + 1 : at + 3]
+        assert (one, two) == (f'hint("{name}")', f'solution("{name}")')
+        assert "hide-input" in tags_of_one
+        assert "hide-input" in tags_of_two
+
+
+@by_chapter
+def test_no_later_cell_depends_on_a_learners_function(path):
+    """Functions of a learner do nothing yet, and may have taken the place of the library's."""
+    given = set()
+    for _, source, _ in code_cells(path):
+        names = posed([source])
+        if not names and source not in {
+            f'{show}("{name}")' for name in given for show in ("hint", "solution")
+        }:
+            words = set(compile_names(source))
+            assert not words & given, f"{words & given} used after the exercise"
+        given |= names
+
+
+def compile_names(source):
+    """Return the names that a cell reads."""
+    import ast
+
+    from d2lmini.exercises.notebook import plain_python
+
+    tree = ast.parse(plain_python(source))
+    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+
+
+@by_chapter
+def test_the_solutions_pass_in_the_exercise_cells(path):
+    """In one kernel a chapter, with the imports of the chapter."""
+    names = exercise_cells(path)
+    if any(find(name).needs_torch for name in names) and not HAS_TORCH:
+        pytest.skip("this chapter has an exercise on a PyTorch module")
+    if names:
+        statuses = run_in_a_kernel(path, names)
+        assert statuses == dict.fromkeys(names, "pass")
+    else:
+        assert not any("d2lmini.exercises" in source for _, source, _ in code_cells(path))
+
+
+def run_in_a_kernel(path, names):
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    imports = [source for id, source, _ in code_cells(path) if id == "imports"]
+    cells = [*imports, IMPORT, *(solved(find(name)) for name in names)]
+    cells.append(
+        "from d2lmini.exercises import _last\n"
+        "print('results', {name: result.status for name, result in _last.items()})"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3")
+    client.execute(cwd=str(path.parent))
+    printed = "".join(output.get("text", "") for output in notebook.cells[-1].outputs)
+    return eval(printed.removeprefix("results "))
+
+
+def test_the_texts_run_in_a_kernel_whether_chapters_have_them_or_not():
+    """Solve the exercises of a chapter in a kernel: the run above must be able to fail."""
+    path = CHAPTERS[0]
+    names = [exercise.name for exercise in exercises(chapter=1)]
+    assert run_in_a_kernel(path, names) == dict.fromkeys(names, "pass")
+
+
+@pytest.mark.parametrize("chapter", range(1, 6))
+def test_every_exercise_is_in_its_chapter(chapter):
+    (path,) = (path for path in CHAPTERS if path.stem.startswith(f"{chapter:02}-"))
+    assert list(exercise_cells(path)) == [exercise.name for exercise in exercises(chapter)]

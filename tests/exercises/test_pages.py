@@ -1,0 +1,66 @@
+"""The pages made from the exercises are up to date, and the teacher's page runs."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+from answers import HAS_TORCH, MISTAKES
+
+from d2lmini.exercises import model
+
+ROOT = Path(__file__).parents[2]
+STUCK = ROOT / "chapters" / "stuck.md"
+TEACHING = ROOT / "chapters" / "teaching.md"
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="the page has the mistakes in modules too")
+def test_if_you_are_stuck_is_up_to_date():
+    page = runpy.run_path(str(ROOT / "scripts" / "stuck.py"))["page"]
+    assert STUCK.read_text("utf-8") == page(), "run python scripts/stuck.py"
+
+
+def test_every_mistake_is_on_the_page_once():
+    rows = STUCK.read_text("utf-8").splitlines()
+    for exercise, mistake in MISTAKES:
+        start = f"| {exercise.chapter} | `{exercise.name}` |"
+        end = f"| {mistake.says} |".replace("\\", "")
+        assert sum(row.startswith(start) and row.endswith(end) for row in rows) == 1
+
+
+def test_every_row_of_the_page_has_the_columns_of_its_table():
+    columns = 0
+    for line in STUCK.read_text("utf-8").splitlines():
+        if line.startswith("|---"):
+            columns = line.count("---")
+        elif line.startswith("|") and columns:
+            assert len(re.split(r"(?<!\\)\|", line)) == columns + 2, line
+        elif not line:
+            columns = 0
+
+
+def test_the_code_of_the_teachers_page_runs(monkeypatch, capsys):
+    monkeypatch.setattr(model, "_registry", dict(model._registry))
+    blocks = re.findall(r"^```python\n(.*?)^```", TEACHING.read_text("utf-8"), re.M | re.S)
+    assert len(blocks) == 5
+    namespace = {}
+    for block in blocks:
+        exec(compile(block, "teaching.md", "exec"), namespace)
+    said = capsys.readouterr().out
+    assert "softmax              easy      10 min" in said
+    assert "def largest_weight(weights):\n" in said
+    assert "→ You looked down the columns." in said
+    assert "Hint 1 of 2" in said
+
+
+def test_the_numbers_of_the_teachers_page_are_those_of_the_code():
+    from d2lmini.exercises import __main__ as command
+    from d2lmini.exercises import grading, notebook
+
+    text = TEACHING.read_text("utf-8")
+    assert f"stopped after {grading.SECONDS:.0f} seconds" in text
+    assert f"`--seconds` ({command.SECONDS})" in text
+    assert f"`--memory` ({command.MEGABYTES} MB)" in text
+    assert f"larger than {notebook.LARGEST_FILE // 2**20} MB" in text
+    assert (grading.ABSOLUTE, grading.RELATIVE) == (1e-5, 1e-4)
+    assert r"$10^{-5} + 10^{-4} \cdot" in text

@@ -1,0 +1,216 @@
+"""What the exercises call right is right: every reference, against plain loops."""
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+from answers import EXERCISES, on
+
+from d2lmini import TrigramEncoder
+from d2lmini.exercises import find
+from d2lmini.exercises.grading import outcomes_of
+
+
+def attend(query, key, value, **options):
+    return oracles.attention(query, key, value, **options)[0]
+
+
+def matmul(x, w):
+    rows = np.empty((*x.shape[:-1], w.shape[1]))
+    for at in np.ndindex(rows.shape):
+        rows[at] = math.fsum(a * b for a, b in zip(x[at[:-1]], w[:, at[-1]], strict=True))
+    return rows
+
+
+def self_attention(x, w_q, w_k, w_v):
+    return attend(matmul(x, w_q), matmul(x, w_k), matmul(x, w_v))
+
+
+def one_hot(scores):
+    result = np.zeros(scores.shape)
+    for i, row in enumerate(scores.tolist()):
+        result[i, row.index(max(row))] = 1
+    return result
+
+
+def trigram_vectors(texts, vocabulary):
+    rows = []
+    for text in texts:
+        padded = f" {text.lower()} "
+        counts = [sum(padded[i : i + 3] == gram for i in range(len(padded))) for gram in vocabulary]
+        length = math.hypot(*counts) or 1
+        rows.append([count / length for count in counts])
+    return rows
+
+
+def soft_lookup(scores, values, temperature):
+    return oracles.weighted_sum(oracles.masked_softmax(scores / temperature), values)
+
+
+def values_used(weights):
+    return [math.exp(-sum(w * math.log(w) for w in row if w > 0)) for row in weights.tolist()]
+
+
+def click_gradient(scores, clicked, temperature):
+    """Measure the slopes with small steps."""
+
+    def loss(scores):
+        z = (scores / temperature).tolist()
+        return max(z) + math.log(sum(math.exp(x - max(z)) for x in z)) - z[clicked]
+
+    return slopes(loss, scores, 1e-6)
+
+
+def slopes(f, x, step):
+    result = []
+    for i in range(len(x)):
+        moved = np.zeros(len(x))
+        moved[i] = step
+        result.append((f(x + moved) - f(x - moved)) / (2 * step))
+    return np.array(result)
+
+
+def weighted_average(weights, values):
+    return oracles.weighted_sum(
+        np.array([[w / math.fsum(row) for w in row] for row in weights.tolist()]), values
+    )
+
+
+def kernel_regression(query, key, value, width):
+    return attend(query, key, value, score=lambda q, k: oracles.gaussian(q, k, width))
+
+
+def output_gradient(query, key, value):
+    def output(query):
+        return attend(query[None], key, value, score=oracles.dot_product)[0]
+
+    return slopes(output, query, 1e-6).T
+
+
+def leave_one_out_error(x, y, width):
+    errors = []
+    for i in range(len(x)):
+        others = [j for j in range(len(x)) if j != i]
+        scores = [oracles.gaussian([x[i]], [x[j]], width) for j in others]
+        weights = oracles.softmax(scores)
+        errors.append(sum(w * y[j] for w, j in zip(weights, others, strict=True)) - y[i])
+    return math.sqrt(math.fsum(e**2 for e in errors) / len(errors))
+
+
+def additive_score(query, key, w_q, w_k, w_v):
+    return oracles.scores(query, key, lambda q, k: oracles.additive(q, k, w_q, w_k, w_v))
+
+
+def padding_mask(lengths, num_keys):
+    return [[[j < length for j in range(num_keys)]] for length in lengths]
+
+
+def split_heads(x, num_heads):
+    batch, n, width = x.shape
+    d = width // num_heads
+    result = np.empty((batch, num_heads, n, d))
+    for b, h, t, c in np.ndindex(result.shape):
+        result[b, h, t, c] = x[b, t, h * d + c]
+    return result
+
+
+def merge_heads(x):
+    batch, heads, n, d = x.shape
+    result = np.empty((batch, n, heads * d))
+    for b, h, t, c in np.ndindex(x.shape):
+        result[b, t, h * d + c] = x[b, h, t, c]
+    return result
+
+
+def share_heads(x, num_heads):
+    group = num_heads // x.shape[1]
+    return np.stack([x[:, i // group] for i in range(num_heads)], axis=1)
+
+
+def decode_step(query, key, value, cached_key, cached_value):
+    keys = [*cached_key.tolist(), *key.tolist()]
+    values = [*cached_value.tolist(), *value.tolist()]
+    return attend(query, np.array(keys), np.array(values)), keys, values
+
+
+def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
+    d_k, d_v = w_q.shape[1] // num_heads, w_v.shape[1] // num_heads
+    heads = [
+        self_attention(
+            x,
+            w_q[:, i * d_k : (i + 1) * d_k],
+            w_k[:, i * d_k : (i + 1) * d_k],
+            w_v[:, i * d_v : (i + 1) * d_v],
+        )
+        for i in range(num_heads)
+    ]
+    return matmul(np.concatenate(heads, axis=1), w_o)
+
+
+def module_weights(*shapes):
+    """Draw the weights as the checker does, in the order of the parameters; as x @ w wants them."""
+    rng = np.random.default_rng(0)
+    return [(rng.integers(-2, 3, (d_out, d_in)) / 2).T for d_in, d_out in shapes]
+
+
+def one_head(d_model, d_k, d_v, x):
+    sizes = (d_model, d_k), (d_model, d_k), (d_model, d_v)
+    return self_attention(x.astype(float), *module_weights(*sizes))
+
+
+def many_heads(embed_dim, num_heads, x):
+    weights = module_weights(*[(embed_dim, embed_dim)] * 4)
+    return [multi_head_attention(item, *weights, num_heads) for item in x.astype(float)]
+
+
+LOOPS = {
+    "one_hot": one_hot,
+    "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
+    "trigram_vectors": trigram_vectors,
+    "soft_lookup": soft_lookup,
+    "values_used": values_used,
+    "click_gradient": click_gradient,
+    "weighted_average": weighted_average,
+    "softmax": oracles.masked_softmax,
+    "kernel_regression": kernel_regression,
+    "output_gradient": output_gradient,
+    "leave_one_out_error": leave_one_out_error,
+    "causal_mask": lambda n, m: oracles.mask_of(lambda i, j: oracles.causal(i, j, n, m), n, m),
+    "padding_mask": padding_mask,
+    "masked_softmax": oracles.masked_softmax,
+    "attention": attend,
+    "attention_columns": lambda query, key, value: attend(query.T, key.T, value.T).T,
+    "additive_score": additive_score,
+    "count_parameters": lambda d_model, d_k, d_v: sum(
+        np.empty((d_model, d)).size for d in (d_k, d_k, d_v)
+    ),
+    "project": lambda x, *weights: tuple(matmul(x, w) for w in weights),
+    "token_output": lambda i, x, *weights: self_attention(x, *weights)[i],
+    "self_attention": self_attention,
+    "batched_self_attention": lambda x, *weights: [self_attention(one, *weights) for one in x],
+    "OneHead": one_head,
+    "split_heads": split_heads,
+    "merge_heads": merge_heads,
+    "share_heads": share_heads,
+    "decode_step": decode_step,
+    "multi_head_attention": multi_head_attention,
+    "ManyHeads": many_heads,
+}
+
+
+@pytest.mark.parametrize("exercise", [on(exercise) for exercise in EXERCISES])
+def test_a_reference_is_what_the_loops_give(exercise):
+    outcomes = outcomes_of(exercise, exercise.reference)
+    for case, outcome in zip(exercise.cases(), outcomes, strict=True):
+        expected = LOOPS[exercise.name](*case)
+        parts = expected if len(exercise.returns) > 1 else (expected,)
+        for found, right in zip(outcome.arrays, parts, strict=True):
+            np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
+
+
+def test_the_vectors_are_those_of_the_encoder():
+    texts = ["Alice Marlow", "anana", "Mimi"]
+    encode = TrigramEncoder(texts)
+    found = find("trigram_vectors").reference(["alise marlo", "Banana"], list(encode.vocabulary))
+    np.testing.assert_allclose(found, encode(["alise marlo", "Banana"]))

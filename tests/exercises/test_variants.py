@@ -1,0 +1,215 @@
+"""Right answers of every style pass: einsum, keepdims, loops, float32, PyTorch."""
+
+import numpy as np
+import pytest
+from answers import EXERCISES, HAS_TORCH, on, run_text
+
+from d2lmini.exercises import find, grade
+
+FUNCTIONS = [exercise for exercise in EXERCISES if not exercise.needs_torch]
+needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs PyTorch")
+
+
+def numbers(kind, things):
+    """Convert all arrays of numbers; masks stay as they are."""
+    if isinstance(things, tuple):
+        return tuple(numbers(kind, thing) for thing in things)
+    if hasattr(things, "dtype") and "float" in str(things.dtype):
+        return kind(things)
+    return things
+
+
+@pytest.mark.parametrize("exercise", [on(exercise) for exercise in FUNCTIONS])
+def test_a_float32_answer_passes(exercise):
+    solution = run_text(exercise.solution, exercise.name)
+
+    def single(*arguments):
+        return numbers(np.float32, solution(*numbers(np.float32, arguments)))
+
+    assert grade(single, name=exercise.name).status == "pass"
+
+
+@needs_torch
+@pytest.mark.parametrize("exercise", [on(exercise) for exercise in FUNCTIONS])
+def test_an_answer_as_tensors_passes(exercise):
+    import torch
+
+    solution = run_text(exercise.solution, exercise.name)
+
+    def tensors(*arguments):
+        result = solution(*arguments)
+        parts = result if isinstance(result, tuple) else (result,)
+        parts = tuple(
+            torch.tensor(part, requires_grad=part.dtype == float) for part in map(np.asarray, parts)
+        )
+        return parts if isinstance(result, tuple) else parts[0]
+
+    assert grade(tensors, name=exercise.name).status == "pass"
+
+
+@pytest.mark.parametrize("exercise", [on(exercise) for exercise in FUNCTIONS])
+def test_an_answer_in_the_other_order_of_memory_passes(exercise):
+    solution = run_text(exercise.solution, exercise.name)
+
+    def in_columns(x):
+        return np.asarray(x, order="F")
+
+    def fortran(*arguments):
+        return numbers(in_columns, solution(*numbers(in_columns, arguments)))
+
+    assert grade(fortran, name=exercise.name).status == "pass"
+
+
+STYLES = {
+    "softmax": [
+        """
+def softmax(a):
+    rows = []
+    for row in a:
+        row = [float(x) for x in row]
+        e = [np.e ** (x - max(row)) for x in row]
+        rows.append([x / sum(e) for x in e])
+    return np.array(rows)""",
+        """
+def softmax(scores):
+    e = np.exp((scores.T - scores.max(axis=1)).T)
+    return np.einsum("nm,n->nm", e, 1 / np.einsum("nm->n", e))""",
+        """
+def softmax(scores, axis=-1):
+    return np.exp(scores - np.logaddexp.reduce(scores, axis=axis, keepdims=True))""",
+    ],
+    "masked_softmax": [
+        """
+def masked_softmax(scores, mask):
+    low = np.where(mask, scores, -np.inf).max(-1, keepdims=True, initial=-1e300)
+    e = np.exp(np.minimum(scores - low, 0)) * mask
+    return e / np.maximum(e.sum(-1, keepdims=True), 1e-300)""",
+        """
+def masked_softmax(scores, mask):
+    result = np.zeros_like(scores)
+    for i in range(len(scores)):
+        seen = scores[i][mask[i]]
+        if len(seen):
+            e = np.exp(seen - seen.max())
+            result[i, mask[i]] = e / e.sum()
+    return result""",
+    ],
+    "attention": [
+        """
+def attention(q, k, v):
+    s = np.einsum("nd,md->nm", q, k) * k.shape[1] ** -0.5
+    w = np.exp(s - s.max(1)[:, None])
+    return np.einsum("nm,mv->nv", w, v) / w.sum(1)[:, None]""",
+        """
+def attention(query, key, value):
+    import d2lmini
+    return d2lmini.attention(query, key, value).output""",
+    ],
+    "causal_mask": [
+        """
+def causal_mask(n, m):
+    return np.tril(np.ones((n, m), dtype=bool), m - n)""",
+        """
+def causal_mask(n, m):
+    return np.array([[j <= i + m - n for j in range(m)] for i in range(n)])""",
+    ],
+    "split_heads": [
+        """
+def split_heads(x, h):
+    return np.stack(np.split(x, h, axis=-1), axis=1)""",
+        """
+def split_heads(x, h):
+    d = x.shape[-1] // h
+    return np.array([[one[:, i * d : (i + 1) * d] for i in range(h)] for one in x])""",
+    ],
+    "merge_heads": ["def merge_heads(x):\n    return np.concatenate([*x.swapaxes(0, 1)], axis=-1)"],
+    "one_hot": [
+        """
+def one_hot(scores):
+    return np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, None]""",
+    ],
+    "count_parameters": [
+        "def count_parameters(d_model, d_k, d_v):\n    return 2.0 * d_model * d_k + d_model * d_v"
+    ],
+}
+TORCH_STYLES = {
+    "softmax": ["def softmax(scores):\n    return torch.softmax(scores, dim=-1)"],
+    "attention": [
+        "def attention(q, k, v):\n    return F.scaled_dot_product_attention(q, k, v)",
+        "def attention(q, k, v):\n    return (q @ k.mT / k.shape[-1] ** 0.5).softmax(-1) @ v",
+        """
+def attention(q, k, v):
+    q, k, v = (torch.tensor(x, dtype=torch.float32) for x in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v)""",
+    ],
+    "masked_softmax": [
+        """
+def masked_softmax(scores, mask):
+    return scores.masked_fill(~mask, float("-inf")).softmax(-1).nan_to_num(0.0)"""
+    ],
+    "causal_mask": [
+        "def causal_mask(n, m):\n    return torch.ones(n, m, dtype=torch.bool).tril(m - n)"
+    ],
+    "cosine_scores": [
+        """
+def cosine_scores(q, k):
+    return F.cosine_similarity(q[:, None], k[None], dim=-1)"""
+    ],
+    "split_heads": ["def split_heads(x, h):\n    return x.unflatten(-1, (h, -1)).transpose(1, 2)"],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for name, texts in STYLES.items() for text in texts]
+)
+def test_a_right_answer_in_another_style_passes(name, text):
+    result = grade(run_text(text, name))
+    assert result.status == "pass", result
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for name, texts in TORCH_STYLES.items() for text in texts]
+)
+def test_a_right_answer_for_pytorch_passes(name, text):
+    result = grade(run_text("import torch\nimport torch.nn.functional as F\n" + text, name))
+    assert result.status == "pass", result
+
+
+@needs_torch
+def test_a_known_mistake_is_known_in_pytorch_too():
+    text = "def softmax(scores):\n    import torch\n    return torch.softmax(scores, dim=0)"
+    assert grade(run_text(text, "softmax")).mistake == "axis"
+    text = "def attention(q, k, v):\n    return (q @ k.mT).softmax(-1) @ v"
+    assert grade(run_text("import torch\n" + text, "attention")).mistake == "no-scale"
+
+
+@needs_torch
+def test_a_torch_answer_that_changes_its_input_is_caught():
+    text = "def softmax(scores):\n    return scores.sub_(scores.amax(-1, keepdim=True)).softmax(-1)"
+    result = grade(run_text("import torch\n" + text, "softmax"))
+    assert result.head == "changed its input scores in place."
+
+
+MODULE_STYLES = [
+    # PyTorch's own attention
+    (
+        "scores.softmax(dim=-1) @ value",
+        "nn.functional.scaled_dot_product_attention(query, key, value)",
+    ),
+    ("scores.softmax(dim=-1)", "nn.Softmax(dim=2)(scores)"),
+    ("key.mT", "key.transpose(1, 2)"),
+]
+
+
+@needs_torch
+@pytest.mark.parametrize(("old", "new"), MODULE_STYLES)
+def test_a_right_module_in_another_style_passes(old, new):
+    text = find("OneHead").solution
+    assert old in text
+    assert grade(run_text(text.replace(old, new), "OneHead")).status == "pass"
+
+
+def test_the_names_of_the_arguments_are_free():
+    assert grade(lambda a, b: a / a.sum(-1, keepdims=True) @ b, name="weighted_average")
+    assert grade(lambda *all: all[0] @ all[1] / all[0].sum(-1)[:, None], name="weighted_average")
