@@ -15,6 +15,10 @@ from .multihead import merge_heads as merge_heads
 from .multihead import multi_head_attention as multi_head_attention
 from .multihead import split_heads as split_heads
 from .multihead_module import MultiHeadAttention as MultiHeadAttention
+from .plotting import AttentionExplorer as AttentionExplorer
+from .plotting import AttentionTrace as AttentionTrace
+from .plotting import show_attention_lines as show_attention_lines
+from .plotting import show_figure as show_figure
 from .plotting import show_heatmaps as show_heatmaps
 from .projections import QKVProjection as QKVProjection
 from .projections import SelfAttention as SelfAttention
