@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test stable notebooks lint pins clean
+.PHONY: help book pdf serve test stable notebooks lint pins clean
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -11,6 +11,9 @@ help:  ## list these commands
 book: .venv/installed  ## build the book; every warning is an error
 	@rm -rf _build
 	@.venv/bin/jupyter-book build -W -n --keep-going --quiet .
+
+pdf: .venv/installed  ## print the whole book to one PDF (needs Chromium)
+	@$(RUN) scripts/pdf.py
 
 serve: .venv/installed  ## show the book on localhost and rebuild it when a file changes
 	@$(RUN) scripts/serve.py

@@ -1,7 +1,11 @@
 """What the book needs and its tools do not do: each fix in one place, with its reason."""
 
+import html
 import json
+import re
+from pathlib import Path
 
+import yaml
 from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
@@ -22,13 +26,92 @@ def require_outputs(app, docname, source) -> None:
             )
 
 
-def plain_bibliography(app, pagename, templatename, context, doctree) -> None:
-    """Drop the roles of bibliographies, which are not valid where the extension puts them."""
+# What stands in the text of a page, and what has to stand there instead.
+IN_TEXT = [
+    # The roles of bibliographies are not valid where the extension puts them.
+    (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
+    (r' role="doc-biblioentry"', ""),
+    # The corner of a table is no heading when it is empty.
+    (r'<th class="head">(<p></p>)?\s*</th>', "<td></td>"),
+    # As attributes, the sizes keep the place of a picture free while it is loaded, at any width.
+    (
+        r'(<img[^>]*) style="width: (\d+)px; height: (\d+)px;" />',
+        r'\1 width="\2" height="\3" loading="lazy" />',
+    ),
+]
+
+
+def mend_text(app, pagename, templatename, context, doctree) -> None:
+    """Replace what is not right in the text of a page."""
     if body := context.get("body"):
-        body = body.replace(
-            '<div role="list" class="citation-list">', '<div class="citation-list">'
+        for pattern, instead in IN_TEXT:
+            body = re.sub(pattern, instead, body)
+        context["body"] = body
+
+
+def back_links(app, pagename, templatename, context, doctree) -> None:
+    """Say under each cited work where it is cited."""
+    body = context.get("body", "")
+    if '<div class="citation"' not in body:
+        return
+    domain = app.env.get_domain("cite")
+    cited_in: dict[str, dict[str, str]] = {}  # work: {page: the first place on it}
+    for ref in sorted(domain.citation_refs, key=lambda ref: (ref.docname, ref.line)):
+        for target in ref.targets:
+            cited_in.setdefault(target.key, {}).setdefault(ref.docname, ref.citation_ref_id)
+    for citation in domain.citations:
+        links = [
+            f'<a class="reference internal" href="{context["pathto"](page)}#{place}">'
+            f"{html.escape(app.env.titles[page].astext())}</a>"
+            for page, place in cited_in.get(citation.key, {}).items()
+        ]
+        body = re.sub(
+            rf'(<div class="citation" id="{citation.citation_id}">.*?)</p>',
+            lambda found, links=links: f"{found[1]} Cited in {', '.join(links)}.</p>",
+            body,
+            count=1,
+            flags=re.DOTALL,
         )
-        context["body"] = body.replace(' role="doc-biblioentry"', "")
+    context["body"] = body
+
+
+def plain_buttons(app, pagename, templatename, context, doctree) -> None:
+    """Make the buttons over a page plain links.
+
+    The theme puts them into menus that a script opens, and prints with a script in an attribute,
+    which our policy forbids.
+    """
+    buttons = context.get("header_buttons", [])
+    flat = [part for button in buttons for part in button.get("buttons", [button])]
+    context["header_buttons"] = [button for button in flat if button["type"] == "link"]
+
+
+REDIRECT = """<!DOCTYPE html>
+<html lang="en">
+<head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta http-equiv="refresh" content="0; url={new}" />
+    <title>{title}</title>
+    <link rel="icon" href="{root}_static/favicon.svg" />
+</head>
+<body><main><h1>{title}</h1><p>This page is now <a href="{new}">here</a>.</p></main></body>
+</html>
+"""
+
+
+def redirect(app, exception) -> None:
+    """Write a page for each address in _redirects.yml that leads to the one it stands for."""
+    if exception or app.builder.name != "html":
+        return
+    for old, new in yaml.safe_load(Path(app.srcdir, "_redirects.yml").read_text("utf8")).items():
+        if new not in app.env.found_docs:
+            LOG.warning("_redirects.yml: there is no page %s", new, type="book")
+        root = "../" * old.count("/")
+        page = REDIRECT.format(new=f"{root}{new}.html", root=root, title=app.config.project)
+        path = Path(app.outdir, f"{old}.html")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, "utf8")
 
 
 def setup(app):
@@ -36,5 +119,8 @@ def setup(app):
     # Jupyter Book sets this for an extension that we do not load.
     app.add_config_value("comments_config", {}, "html")
     app.connect("source-read", require_outputs)
-    app.connect("html-page-context", plain_bibliography, priority=900)
+    app.connect("html-page-context", mend_text, priority=900)
+    app.connect("html-page-context", back_links, priority=910)
+    app.connect("html-page-context", plain_buttons, priority=900)
+    app.connect("build-finished", redirect, priority=700)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

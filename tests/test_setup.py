@@ -102,7 +102,7 @@ def one_line(done):
 @needs_make
 def test_plain_make_lists_the_commands():
     listed = subprocess.check_output(["make"], cwd=ROOT, text=True)
-    for target in ("book", "serve", "test", "notebooks", "lint", "pins", "clean"):
+    for target in ("book", "pdf", "serve", "test", "notebooks", "lint", "pins", "clean"):
         assert re.search(rf"^  make {target} +\w", listed, re.MULTILINE)
 
 

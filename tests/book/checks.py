@@ -1,5 +1,7 @@
 """What is looked for on a built page; each function returns what is wrong."""
 
+import base64
+import hashlib
 import re
 from functools import cache
 from pathlib import Path
@@ -11,7 +13,7 @@ RAW = re.compile(
     r"\$\$|\\[(\[]|\\\\|\\(frac|sum|mathbf|text|sqrt|top|operatorname|begin)\b"  # TeX
     r"|\{(cite|numref|eq|ref|term|doc|math)(:\w+)?\}"  # MyST
 )
-A_PATH = re.compile(r"[/\\]|\.(png|svg|jpe?g|gif|webp)$", re.IGNORECASE)
+A_PATH = re.compile(r"^\S*[/\\]\S*$|\.(png|svg|jpe?g|gif|webp)$", re.IGNORECASE)
 
 
 @cache
@@ -45,6 +47,27 @@ def loaded_from_elsewhere(path: Path) -> list[str]:
     loaded = [tag["src"] for tag in html.find_all(["script", "img", "iframe", "source"], src=True)]
     loaded += [tag["href"] for tag in html.find_all("link", rel="stylesheet")]
     return [url for url in loaded if urlsplit(url).netloc]
+
+
+def forbidden_scripts(path: Path) -> list[str]:
+    """Return what the page's policy does not let run: scripts without a hash, or in attributes."""
+    html = soup(path)
+    rule = html.find("meta", attrs={"http-equiv": "Content-Security-Policy"})
+    if rule is None or "script-src 'self'" not in rule["content"]:
+        return ["no policy"]
+    inline = [tag.decode_contents() for tag in html.find_all("script", src=False)]
+    hashed = {text: hashlib.sha256(text.encode()).digest() for text in inline}
+    forbidden = [
+        text
+        for text, digest in hashed.items()
+        if base64.b64encode(digest).decode() not in rule["content"]
+    ]
+    return forbidden + [
+        f"{name}={value}"
+        for tag in html.find_all(True)
+        for name, value in tag.attrs.items()
+        if name.startswith("on") or str(value).startswith("javascript:")
+    ]
 
 
 def undescribed_pictures(path: Path) -> list[str]:

@@ -6,7 +6,7 @@ import shutil
 import nbformat
 import pytest
 
-from tests.book.conftest import ROOT, build
+from tests.book.building import ROOT, build
 
 GOOD = "# A page\n\nText with $x^2$ and {cite:t}`someone2020`.\n"
 BIB = "@book{someone2020, author = {Some One}, title = {A Book}, publisher = {P}, year = {2020}}\n"
@@ -30,7 +30,8 @@ def tiny_book(folder, pages):
     (folder / "chapters" / "_static").mkdir(parents=True)
     shutil.copy(ROOT / "_config.yml", folder)
     shutil.copytree(ROOT / "_ext", folder / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("favicon.svg", "book.css"):
+    shutil.copy(ROOT / "_redirects.yml", folder)
+    for name in ("favicon.svg", "book.css", "card.png"):
         shutil.copy(ROOT / "chapters" / "_static" / name, folder / "chapters" / "_static")
     (folder / "chapters" / "references.bib").write_text(BIB)
     (folder / "chapters" / "index.md").write_text(GOOD)

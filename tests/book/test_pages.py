@@ -3,9 +3,10 @@
 import re
 
 import pytest
+from fontTools.ttLib import TTFont
 
 from tests.book import checks
-from tests.book.conftest import ROOT, pages_of
+from tests.book.building import ROOT, pages_of
 
 PAGES = pages_of(ROOT / "_toc.yml")
 
@@ -70,16 +71,33 @@ def test_no_markup_is_left_raw(path):
     assert checks.raw_markup(path) == []
 
 
-def test_formulas_have_their_style_and_fonts(built):
-    css = built / "_static" / "katex" / "katex.min.css"
-    fonts = re.findall(r"url\(([^)]+)\)", css.read_text("utf8"))
-    assert fonts
-    assert all((css.parent / font).is_file() for font in fonts)
-    pages = [checks.soup(built / f"{page}.html") for page in PAGES]
-    with_formulas = [html for html in pages if html.select(".katex")]
-    assert with_formulas
-    for html in with_formulas:
-        assert any("katex.min.css" in tag["href"] for tag in html.find_all("link", href=True))
+@each("search", "genindex")
+def test_only_the_book_s_own_scripts_may_run(path):
+    assert checks.forbidden_scripts(path) == []
+
+
+def test_one_style_sheet_whose_fonts_and_pictures_are_there(built):
+    css = (built / "_static" / "style.css").read_text("utf8")
+    for wanted in ("katex/fonts/KaTeX_Main-Regular.woff2", "fa-solid-900.woff2", "--query"):
+        assert wanted in css
+    files = set(re.findall(r"url\(([^)\"]+\.(?:woff2|png|svg))\)", css))
+    assert [name for name in files if not (built / "_static" / name).is_file()] == []
+    for page in PAGES:
+        styles = checks.soup(built / f"{page}.html").find_all("link", rel="stylesheet")
+        assert sum("_static/style.css?v=" in tag["href"] for tag in styles) == 1
+
+
+def test_fonts_hold_what_is_drawn(built):
+    """No glyph that a page uses was left out."""
+    fonts = built / "_static" / "katex" / "fonts"
+    held = {ord(c) for font in fonts.glob("*.woff2") for c in map(chr, TTFont(font).getBestCmap())}
+    drawn = {
+        character
+        for page in PAGES
+        for formula in checks.soup(built / f"{page}.html").select(".katex-html")
+        for character in formula.get_text()
+    }
+    assert {c for c in drawn if ord(c) not in held} <= set("\u200b √")
 
 
 def test_licences_are_stated():

@@ -208,3 +208,14 @@ def test_compression_is_not_compared(good):
 def test_this_run_compares_the_chapters(request):
     assert request.config.option.nbval
     assert request.config.option.nbval_cell_timeout <= strict.CELL_TIMEOUT
+
+
+@pytest.mark.parametrize("tamper, status", [(wrong_png, 0), (changed_text, 1)])
+def test_pictures_can_be_left_out(good, tmp_path, tamper, status):
+    """The weekly run on new versions compares all but the pictures."""
+    path = tmp_path / "one.ipynb"
+    path.write_text(tampered(good, tamper))
+    command = [sys.executable, "-m", "pytest", "-p", "tests.notebooks.strict", "-c", "/dev/null"]
+    command += ["--any-pictures", "--rootdir", str(tmp_path), str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stdout + done.stderr

@@ -1,0 +1,120 @@
+"""Bring the figures of d2lmini from a notebook's outputs onto a page.
+
+In a notebook a figure is one piece of HTML that holds a light and a dark drawing. On a page each
+drawing becomes a file of its own, loaded when it is scrolled to and shown in its theme; the caption
+and the label come from the cell's metadata, as for any other figure. Tables and interactive parts
+leave their style and script, which are the same in every output, to files that a page loads once.
+"""
+
+import base64
+import hashlib
+from pathlib import Path
+
+from bs4 import BeautifulSoup
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+import d2lmini
+
+LIBRARY = Path(d2lmini.__file__).parent / "plotting"
+SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry with them
+SVG = "data:image/svg+xml;base64,"
+
+
+class drawing(nodes.General, nodes.Element):
+    """A figure of d2lmini: the two drawings as SVG, their description, and what follows them."""
+
+
+class FindFigures(SphinxPostTransform):
+    """Put a `drawing` in the place of each output that is one, and take others off their card."""
+
+    default_priority = 10  # after myst-nb has chosen the HTML among the forms of an output
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        """Look at each piece of HTML."""
+        for raw in list(self.document.findall(nodes.raw)):
+            if 'class="d2lmini-' not in raw.astext():
+                continue
+            found = BeautifulSoup(raw.astext(), "html.parser").find(True)
+            for part in found.find_all(["style", "script"], recursive=False):
+                part.decompose()
+            if "d2lmini-figure" in found["class"]:
+                new = self.figure(found)
+            else:
+                new = nodes.raw("", str(found), format="html", classes=["output"])
+            # Not replace_self, which keeps the class that the theme puts on a light card.
+            raw.parent.replace(raw, new)
+
+    def figure(self, found) -> drawing:
+        """Take the image apart."""
+        image = found.find("img", recursive=False).extract()
+        dark = image["style"].partition("--dark:url(")[2].rstrip(";").removesuffix(")")
+        return drawing(
+            light=decoded(image["src"]),
+            dark=decoded(dark),
+            alt=image["alt"],
+            width=image["width"],
+            height=image["height"],
+            more=found.decode_contents(),
+        )
+
+
+def decoded(address: str) -> bytes:
+    """Return what a data address holds."""
+    if not address.startswith(SVG):
+        raise ValueError(f"not a drawing: {address[:60]}")
+    return base64.b64decode(address.removeprefix(SVG))
+
+
+def visit_drawing(writer, node) -> None:
+    """Write an image for each theme, and their files."""
+    writer.body.append('<div class="d2lmini-figure">')
+    folder = Path(writer.builder.outdir, writer.builder.imagedir)
+    folder.mkdir(parents=True, exist_ok=True)
+    for theme in ("light", "dark"):
+        name = hashlib.sha256(node[theme]).hexdigest()[:16] + ".svg"
+        (folder / name).write_bytes(node[theme])
+        writer.body.append(
+            writer.emptytag(
+                node,
+                "img",
+                "",
+                CLASS=f"only-{theme}",
+                src=f"{writer.builder.imgpath}/{name}",
+                alt=node["alt"],
+                width=node["width"],
+                height=node["height"],
+                loading="lazy",
+            )
+        )
+    writer.body.append(f"{node['more']}</div>")
+
+
+def depart_drawing(writer, node) -> None:
+    """Nothing is left to write."""
+
+
+def add_files(app, config) -> None:
+    """Ship the style and the script that the library's outputs would carry."""
+    config.html_static_path += [str(LIBRARY / name) for name in SHARED]
+
+
+def load_files(app, pagename, templatename, context, doctree) -> None:
+    """Load them on the pages that need them."""
+    body = context.get("body", "")
+    if 'class="d2lmini-' in body:
+        app.add_css_file("figures.css")
+        app.add_css_file("tables.css")
+    if 'class="d2lmini-explorer' in body:
+        # No module, although it could be one: those do not load from a folder on a disk.
+        app.add_js_file("explorer.mjs", loading_method="defer")
+
+
+def setup(app):
+    """Register the transform, the node and the files."""
+    app.add_node(drawing, html=(visit_drawing, depart_drawing))
+    app.add_post_transform(FindFigures)
+    app.connect("config-inited", add_files)
+    app.connect("html-page-context", load_files)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

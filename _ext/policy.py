@@ -1,0 +1,57 @@
+"""Tell browsers what a page may load and run: its own files, and the scripts written in it.
+
+Each page carries a Content-Security-Policy. A script inside the page is allowed by its hash, so one
+that somebody else put there does not run. Styles may stand in the page, since formulas and
+highlighted code are drawn with them.
+"""
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+INLINE = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
+DATA = re.compile(r'<script[^>]*type="application/(ld\+)?json"')
+HEAD = re.compile(r'<meta charset="utf-8" ?/?>')
+
+
+def policy(page: str) -> str:
+    """Return the policy of a page that has these scripts in it."""
+    hashes = {
+        f"'sha256-{base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()}'"
+        for found in INLINE.finditer(page)
+        if not DATA.match(found[0])
+    }
+    return "; ".join(
+        [
+            "default-src 'self'",
+            " ".join(["script-src 'self'", *sorted(hashes)]),
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data:",
+            "object-src 'none'",
+            "base-uri 'none'",
+            "form-action 'self'",
+        ]
+    )
+
+
+def with_policy(page: str) -> str:
+    """Return the page with its policy before anything that it governs."""
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy(page)}" />'
+    return HEAD.sub(lambda charset: f"{charset[0]}\n    {meta}", page, count=1)
+
+
+def finish(app, exception) -> None:
+    """Write the policy into each page, after all else has been written."""
+    if exception or app.builder.name != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        page = path.read_text("utf8")
+        if "Content-Security-Policy" not in page:
+            path.write_text(with_policy(page), "utf8")
+
+
+def setup(app):
+    """Register the last step."""
+    app.connect("build-finished", finish, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,143 @@
+"""What only a published book has, all of it from one setting in _config.yml.
+
+    public:
+      address: https://example.org/book/            # where the pages are
+      repository: https://github.com/someone/book   # where the sources are
+      branch: main
+
+While `address` is empty, pages have no canonical link, no card for other sites, no site map, no 404
+page, no date of the last change, and no buttons for the repository, Colab, Binder and the PDF.
+"""
+
+import html
+import re
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from docutils import nodes
+
+LONGEST = 200  # letters of a description
+CARD = "_static/card.png"
+CARD_ALT = "Three keys with the weights that a query gives them, and the output: the mix of values."
+PDF = "queries-keys-and-values.pdf"
+ELSEWHERE = {
+    "binderhub_url": "https://mybinder.org",
+    "colab_url": "https://colab.research.google.com",
+}
+NOT_FOUND = """<h1>There is no such page</h1>
+<p>It may have moved. The contents are at the left; the search knows every word of the book.</p>"""
+
+
+def configure(app, config) -> None:
+    """Hand the setting on to those who emit something from it."""
+    public = {"address": "", "repository": "", "branch": "main"} | (config.public or {})
+    config.public = public
+    if not public["address"]:
+        return
+    if not public["address"].endswith("/"):
+        public["address"] += "/"
+    config.html_baseurl = public["address"]
+    config.html_theme_options |= {
+        "repository_url": public["repository"],
+        "repository_branch": public["branch"],
+        "path_to_docs": "",
+        "use_repository_button": True,
+        "use_edit_page_button": True,
+        "use_issues_button": True,
+        "launch_buttons": {"notebook_interface": "jupyterlab", **ELSEWHERE},
+    }
+
+
+def description(doctree) -> str:
+    """Return the first paragraph of a page, cut between words."""
+    first = next(iter(doctree.findall(nodes.paragraph)), None) if doctree else None
+    text = " ".join(first.astext().split()) if first else ""
+    return text if len(text) <= LONGEST else text[:LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def describe(app, pagename, templatename, context, doctree) -> None:
+    """Add the description and, once the book is public, what others show of it."""
+    says = description(doctree)
+    tags = {"name": {"description": says}} if says else {"name": {}}
+    address = app.config.public["address"]
+    if address and doctree is not None:
+        title = re.sub(r"<[^>]*>", "", context["title"])
+        tags["property"] = {
+            "og:type": "article",
+            "og:site_name": app.config.project,
+            "og:title": html.unescape(title),
+            "og:description": says,
+            "og:url": f"{address}{pagename}.html",
+            "og:image": f"{address}{CARD}",
+            "og:image:width": "1200",
+            "og:image:height": "630",
+            "og:image:alt": CARD_ALT,
+        }
+        tags["name"]["twitter:card"] = "summary_large_image"
+        if date := changed(Path(app.srcdir), app.env.doc2path(pagename)):
+            context["last_updated"] = date
+    context["metatags"] = context.get("metatags", "") + "".join(
+        f'\n    <meta {kind}="{name}" content="{html.escape(content)}" />'
+        for kind, named in tags.items()
+        for name, content in named.items()
+    )
+
+
+def changed(root: Path, path: str) -> str:
+    """Return the day on which a file was last changed, as git knows it."""
+    command = ["git", "log", "-1", "--format=%cs", "--", path]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True).stdout.strip()
+
+
+def add_pdf(app, pagename, templatename, context, doctree) -> None:
+    """Add a button that leads to the whole book as one file."""
+    if app.config.public["address"] and "header_buttons" in context:
+        button = {
+            "type": "link",
+            "url": context["pathto"](PDF, resource=True),
+            "text": "The book as PDF",
+            "tooltip": "Download the whole book as PDF",
+            "icon": "fas fa-file-pdf",
+            "label": "pdf-button",
+        }
+        context["header_buttons"].append(button)
+
+
+def collect_pages(app):
+    """Add the page that a server shows for an address that is none."""
+    if app.config.public["address"]:
+        yield "404", {"title": "There is no such page", "body": NOT_FOUND}, "page.html"
+
+
+def finish(app, exception) -> None:
+    """Write the site map, and make the addresses on the 404 page absolute."""
+    address = app.config.public["address"]
+    if exception or app.builder.name != "html" or not address:
+        return
+    out, root = Path(app.outdir), urlsplit(address).path
+    places = "".join(
+        f"  <url><loc>{address}{page}.html</loc></url>\n" for page in sorted(app.env.found_docs)
+    )
+    (out / "sitemap.xml").write_text(
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{places}</urlset>\n',
+        "utf8",
+    )
+    (out / "robots.txt").write_text(f"User-agent: *\nSitemap: {address}sitemap.xml\n", "utf8")
+    lost = out / "404.html"
+    relative = r'((?:href|src|action)=")(?![a-z]+:|/|#)'
+    page = re.sub(relative, rf"\g<1>{root}", lost.read_text("utf8"))
+    page = re.sub(r'(<link rel="canonical"[^>]*>)', "", page)
+    lost.write_text(page.replace('data-content_root="./"', f'data-content_root="{root}"'), "utf8")
+
+
+def setup(app):
+    """Register the setting and what comes from it."""
+    app.add_config_value("public", {}, "html")
+    app.connect("config-inited", configure, priority=100)
+    app.connect("html-page-context", describe)
+    app.connect("html-page-context", add_pdf, priority=890)
+    app.connect("html-collect-pages", collect_pages)
+    app.connect("build-finished", finish, priority=870)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,164 @@
+"""What depends on where the book is published: all of it from one setting, and none without it."""
+
+import copy
+import os
+import subprocess
+
+import nbformat
+import pytest
+import yaml
+from PIL import Image, ImageChops
+
+from scripts import card, pdf
+from tests.book import checks
+from tests.book.building import ROOT, build, pages_of
+from tests.book.test_bad_input import NOTEBOOK, tiny_book
+
+ADDRESS, REPOSITORY = "https://example.org/book", "https://github.com/someone/book"
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """Build a small book as if it were published."""
+    folder = tmp_path_factory.mktemp("published")
+    notebook = copy.deepcopy(NOTEBOOK)
+    notebook.metadata["language_info"] = {"name": "python"}
+    notebook.cells[1].execution_count = 1
+    tiny_book(folder, {"some.ipynb": nbformat.writes(notebook)})
+    config = yaml.safe_load((folder / "_config.yml").read_text("utf8"))
+    config["sphinx"]["config"]["public"] = {"address": ADDRESS, "repository": REPOSITORY}
+    (folder / "_config.yml").write_text(yaml.safe_dump(config))
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    when = {"GIT_AUTHOR_DATE": "2020-02-03T12:00Z", "GIT_COMMITTER_DATE": "2020-02-03T12:00Z"}
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*git, *command], cwd=folder, env=os.environ | when, check=True)
+    status, said = build(folder, folder)
+    assert status == 0, said
+    return folder / "_build" / "html"
+
+
+def properties(path):
+    return {
+        tag["property"]: tag["content"] for tag in checks.soup(path).find_all("meta", property=True)
+    }
+
+
+def hrefs(path):
+    return [tag["href"] for tag in checks.soup(path).find_all("a", href=True)]
+
+
+def test_a_card_for_other_sites(published):
+    page = published / "chapters" / "index.html"
+    found = properties(page)
+    assert found["og:url"] == f"{ADDRESS}/chapters/index.html"
+    assert found["og:title"] == "A page"
+    assert found["og:description"].startswith("Text with")
+    assert (published / found["og:image"].removeprefix(f"{ADDRESS}/")).is_file()
+    canonical = checks.soup(page).find("link", rel="canonical")["href"]
+    assert canonical == found["og:url"]
+
+
+def test_buttons_lead_to_the_right_branch_and_file(published):
+    file = "main/chapters/some.ipynb"
+    links = hrefs(published / "chapters" / "some.html")
+    assert f"{REPOSITORY}/edit/{file}" in links
+    assert f"https://colab.research.google.com/github/someone/book/blob/{file}" in links
+    binder = "https://mybinder.org/v2/gh/someone/book/main?urlpath=lab/tree/chapters/some.ipynb"
+    assert binder in links
+    assert any(link.startswith(f"{REPOSITORY}/issues/new") for link in links)
+    assert "../_sources/chapters/some.ipynb" in links
+    assert "../queries-keys-and-values.pdf" in links
+
+
+def test_the_day_of_the_last_change(published):
+    footer = checks.soup(published / "chapters" / "index.html").find(class_="last-updated")
+    assert "2020-02-03" in footer.get_text()
+
+
+def test_site_map(published):
+    text = (published / "sitemap.xml").read_text("utf8")
+    for page in ("index", "some", "end"):
+        assert f"<loc>{ADDRESS}/chapters/{page}.html</loc>" in text
+    assert f"{ADDRESS}/sitemap.xml" in (published / "robots.txt").read_text("utf8")
+
+
+def test_a_lost_reader_finds_back_from_any_depth(published):
+    html = checks.soup(published / "404.html")
+    assert "There is no such page" in html.article.h1.get_text()
+    for tag in html.find_all(["a", "link", "script", "form"]):
+        url = tag.get("href") or tag.get("src") or tag.get("action")
+        assert url is None or url.startswith(("/book/", "#", "https://")), tag
+
+
+def test_nothing_of_it_without_the_setting(built):
+    for name in ("404.html", "sitemap.xml", "robots.txt"):
+        assert not (built / name).exists()
+    for page in pages_of(ROOT / "_toc.yml"):
+        path = built / f"{page}.html"
+        html = checks.soup(path)
+        assert properties(path) == {}
+        assert html.find("link", rel="canonical") is None
+        assert html.find(class_="last-updated") is None
+        assert not any("colab" in url or "mybinder" in url or ".pdf" in url for url in hrefs(path))
+
+
+def test_every_page_has_a_description_of_its_own(built):
+    pages = [checks.soup(built / f"{page}.html") for page in pages_of(ROOT / "_toc.yml")]
+    found = [html.find("meta", attrs={"name": "description"})["content"] for html in pages]
+    assert all(40 < len(text) <= 202 for text in found), found
+    assert len(set(found)) == len(found)
+
+
+def test_the_picture_is_what_the_script_draws(tmp_path):
+    """Apart from how fonts are smoothed, which differs from one build of a library to the next."""
+    path = tmp_path / "card.png"
+    card.main(path)
+    stored, drawn = (Image.open(p).convert("L") for p in (card.PICTURE, path))
+    assert drawn.size == stored.size == (1200, 630)
+    apart = ImageChops.difference(stored, drawn).histogram()
+    assert sum(apart[64:]) < 0.002 * 1200 * 630
+
+
+def test_how_to_cite(built):
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf8"))
+    page = checks.soup(built / "chapters" / "index.html")
+    entry = page.find(class_="highlight-bibtex").get_text()
+    assert cff["title"] in entry and str(cff["version"]) in entry and "url" not in entry
+
+
+def test_works_say_where_they_are_cited(built):
+    page = built / "chapters" / "bibliography.html"
+    works = checks.soup(page).find_all(class_="citation")
+    assert works
+    for work in works:
+        assert "Cited in" in work.get_text() and work.find("a", class_="internal")
+
+
+def test_what_it_runs_on(built):
+    text = checks.soup(built / "chapters" / "facts.html").article.get_text(" ")
+    pins = dict(
+        line.split("==")
+        for line in (ROOT / "requirements.txt").read_text().split("\n")
+        if "==" in line
+    )
+    assert pins["torch"] in text and pins["jupyter-book"] in text
+
+
+def test_the_whole_book_on_paper(tmp_path, monkeypatch):
+    if not any(map(pdf.shutil.which, pdf.BROWSERS)):
+        pytest.skip("there is no Chromium on this machine")
+    tiny_book(tmp_path, {"more.md": "# More\n\nText.\n"})
+    monkeypatch.setattr(pdf, "ROOT", tmp_path)
+    page = pdf.build_page(tmp_path / "_build")
+    target = tmp_path / "book.pdf"
+    pdf.print_page(page, target, pdf.find_browser())
+    content = target.read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert b"/Outlines" in content and b"/StructTreeRoot" in content
+    assert content.count(b"/Type /Page\n") >= 2
+
+
+def test_without_a_browser_the_pdf_says_so(monkeypatch):
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    with pytest.raises(SystemExit, match="a PDF needs a browser"):
+        pdf.find_browser()

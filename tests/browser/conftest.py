@@ -1,0 +1,81 @@
+"""Real Chromium on the built book, served from this machine."""
+
+import gzip
+import shutil
+import threading
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import pytest
+
+from scripts import serve
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+
+@pytest.fixture(scope="module")  # one at a time: other tests start a browser of their own
+def chromium():
+    """Return a browser with nothing in it."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def address(built):
+    """Return where the book is served."""
+    with serve.server(built, port=0) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{web.server_port}/"
+        web.shutdown()
+
+
+@dataclass
+class Visit:
+    """A page in a browser, what it said, and what it asked for."""
+
+    tab: object
+    said: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    responses: list = field(default_factory=list)
+
+    def hosts(self) -> set[str]:
+        return {urlsplit(answer.url).netloc for answer in self.responses}
+
+    def weights(self) -> dict[str, int]:
+        """Return how much was sent for each address; a server compresses text, so text is."""
+        sizes = {}
+        for answer in self.responses:
+            path, body = urlsplit(answer.url).path, answer.body()
+            packed = path.endswith((".woff2", ".png"))
+            sizes[path] = len(body) if packed else len(gzip.compress(body, mtime=0))
+        return sizes
+
+
+@pytest.fixture
+def visit(chromium, address):
+    """Return a function that opens a page as somebody who has never been there."""
+    contexts = []
+
+    def open_page(page, width=1280, scheme="light", base=address, **options) -> Visit:
+        size = {"width": width, "height": 900}
+        context = chromium.new_context(viewport=size, color_scheme=scheme, **options)
+        contexts.append(context)
+        seen = Visit(context.new_page())
+        seen.tab.on("console", lambda message: seen.said.append(message.text))
+        seen.tab.on("pageerror", lambda error: seen.said.append(str(error)))
+        seen.tab.on("requestfailed", lambda request: seen.failed.append(request.url))
+        seen.tab.on("response", lambda answer: seen.responses.append(answer))
+        seen.tab.goto(f"{base}{page}.html")
+        seen.tab.evaluate("document.fonts.ready.then(() => null)")
+        return seen
+
+    yield open_page
+    for context in contexts:
+        context.close()

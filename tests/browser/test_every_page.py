@@ -1,0 +1,74 @@
+"""Each page in Chromium: it loads alone and in silence, is light, and shuts nobody out."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import axe_playwright_python
+import pytest
+
+from tests.book.building import ROOT, pages_of
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf8")
+PAGES = [*pages_of(ROOT / "_toc.yml"), "search", "genindex"]
+# Formulas are there twice: as MathML, which is read aloud but which axe does not read, and as a
+# picture of it. Code has the same colours on every page: see test_code_can_be_read.
+WHERE = "{exclude: [['.katex'], ['th:has(> p > .math:only-child)'], ['.highlight pre']]}"
+CODE = "{include: [['.highlight pre']]}"
+ALL_RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
+COLOURS = "{type: 'rule', values: ['color-contrast']}"
+each = pytest.mark.parametrize("page", PAGES)
+
+
+def findings(tab, rules, where=WHERE) -> list[str]:
+    """Return what axe finds on a page, and where."""
+    if not tab.evaluate("'axe' in window"):
+        tab.evaluate(AXE)
+    options = f"{{preload: false, resultTypes: ['violations'], runOnly: {rules}}}"
+    found = tab.evaluate(f"axe.run({where}, {options})")["violations"]
+    return [
+        f"{one['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for one in found
+        for node in one["nodes"]
+    ]
+
+
+@each
+def test_each_page(visit, address, page):
+    seen = visit(page)
+    assert seen.said == []
+    assert seen.failed == []
+    assert seen.hosts() == {urlsplit(address).netloc}
+    assert all(answer.ok for answer in seen.responses)
+    assert len(seen.responses) <= 30
+    own = {path: size for path, size in seen.weights().items() if "/_images/" not in path}
+    assert sum(own.values()) <= 240_000, own
+    assert findings(seen.tab, ALL_RULES) == []
+
+    seen.tab.emulate_media(color_scheme="dark")
+    seen.tab.set_viewport_size({"width": 390, "height": 900})
+    assert seen.tab.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert seen.tab.evaluate("document.documentElement.scrollWidth") <= 390
+    assert findings(seen.tab, COLOURS) == []
+    assert seen.said == []
+
+
+def test_axe_finds_what_is_wrong(visit):
+    tab = visit("search").tab
+    tab.evaluate("document.querySelector('main').innerHTML += '<img src=\"x.png\">'")
+    assert any("image-alt" in one for one in findings(tab, ALL_RULES))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_code_can_be_read(visit, scheme):
+    """Look at each kind of word once: where there are thousands, axe takes minutes."""
+    tab = visit(PAGES[2], scheme=scheme).tab
+    kinds = tab.evaluate("""() => {
+        const kinds = new Set();
+        for (const word of document.querySelectorAll('.highlight span[class]')) {
+            if (kinds.has(word.className)) word.remove();
+            kinds.add(word.className);
+        }
+        return kinds.size;
+    }""")
+    assert kinds > 15
+    assert findings(tab, COLOURS, CODE) == []

@@ -1,0 +1,177 @@
+"""How it is read: by keyboard, by search, in the dark, on paper, from a folder, without scripts."""
+
+import pytest
+
+FIRST, CHAPTER = "chapters/index", "chapters/03-scaled-dot-product"
+FOCUS = """() => {
+    const at = document.activeElement;
+    const style = getComputedStyle(at), box = at.getBoundingClientRect();
+    return {
+        name: (at.ariaLabel || at.title || at.textContent || at.placeholder || '').trim(),
+        tag: at.tagName, seen: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
+        shown: box.width > 0 && box.height > 0,
+    };
+}"""
+
+
+def walk(tab, steps):
+    """Press Tab and return what has the focus each time."""
+    stops = []
+    for _ in range(steps):
+        tab.keyboard.press("Tab")
+        stops.append(tab.evaluate(FOCUS))
+    return stops
+
+
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(visit):
+    tab = visit(FIRST).tab
+    stops = walk(tab, 45)
+    assert stops[0]["name"] == "Skip to main content"
+    for stop in stops:
+        assert stop["tag"] == "BODY" or (stop["seen"] and stop["shown"] and stop["name"]), stop
+    names = {stop["name"] for stop in stops}
+    assert {"Search", "Color mode", "Download source file"} <= names
+    assert any(name.startswith("1. ") for name in names)
+
+
+def test_the_skip_link_skips(visit):
+    tab = visit(CHAPTER).tab
+    tab.keyboard.press("Tab")
+    tab.keyboard.press("Enter")
+    after = walk(tab, 1)[0]
+    assert tab.url.endswith("#main-content")
+    assert tab.evaluate("document.querySelector('main').contains(document.activeElement)"), after
+
+
+def test_a_folded_answer_opens_with_the_keyboard(visit):
+    tab = visit(CHAPTER).tab
+    answer = tab.locator("details.dropdown").first
+    assert answer.get_attribute("open") is None
+    answer.locator("summary").focus()
+    tab.keyboard.press("Enter")
+    assert answer.get_attribute("open") is not None
+
+
+def test_code_can_be_copied_with_the_keyboard(visit):
+    tab = visit(CHAPTER, reduced_motion="reduce", permissions=["clipboard-read"]).tab
+    button = tab.locator("button.copybtn").first
+    button.focus()
+    assert float(button.evaluate("b => getComputedStyle(b).opacity")) > 0.9
+    tab.keyboard.press("Enter")
+    copied = tab.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() == tab.locator("div.highlight pre").first.inner_text().strip()
+
+
+def test_search_finds_the_causal_mask(visit):
+    tab = visit(FIRST).tab
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("causal mask")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("#search-results li a")
+    found = tab.locator("#search-results li a").all_inner_texts()
+    assert any("Scaled Dot-Product Attention" in title for title in found), found
+    tab.locator("#search-results li a").first.click()
+    tab.wait_for_load_state()
+    assert "chapters/" in tab.url
+
+
+def test_formulas_are_drawn(visit):
+    tab = visit(CHAPTER).tab
+    assert tab.locator(".katex-html").count() > 50
+    family = "getComputedStyle(document.querySelector('.katex-html')).fontFamily"
+    assert "KaTeX_Main" in tab.evaluate(family)
+    assert tab.evaluate("document.fonts.check('16px KaTeX_Main')")
+    box = tab.locator(".math-scroll .katex-html").first.bounding_box()
+    assert box["width"] > 50 and box["height"] > 20
+
+
+def test_the_reader_chooses_light_or_dark_and_it_stays(visit):
+    tab = visit(FIRST, scheme="dark").tab
+    theme = "document.documentElement.dataset.theme"
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert tab.evaluate(theme) == "dark"
+    dark = tab.evaluate(ground)
+    while tab.evaluate("document.documentElement.dataset.mode") != "light":
+        tab.get_by_label("Color mode").click()
+    assert tab.evaluate(theme) == "light"
+    assert tab.evaluate(ground) != dark
+    tab.reload()
+    assert tab.evaluate(theme) == "light"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_without_javascript_it_still_reads(visit, scheme):
+    tab = visit(CHAPTER, scheme=scheme, java_script_enabled=False).tab
+    assert tab.locator("article h1").is_visible()
+    assert tab.locator(".katex-html").first.is_visible()
+    tab.locator("details.dropdown summary").first.click()
+    assert tab.locator("details.dropdown > *").nth(1).is_visible()
+    assert not tab.get_by_label("Color mode").is_visible()
+
+
+def test_it_reads_from_a_folder(visit, built):
+    seen = visit(CHAPTER, base=built.as_uri() + "/")
+    assert [line for line in seen.said if "explorer.mjs" not in line and "CORS" not in line] == []
+    assert seen.tab.evaluate("document.fonts.check('16px KaTeX_Main')")
+    assert seen.tab.evaluate("document.documentElement.dataset.theme") == "light"  # scripts run
+    assert seen.tab.locator("article h1").is_visible()
+
+
+def test_lines_are_not_too_long(visit):
+    """Count the letters that fit: an average line of plain text holds at most 75."""
+    tab = visit(CHAPTER).tab
+    widest = tab.evaluate("""() => {
+        const ruler = document.createElement('span');
+        ruler.textContent = 'the quick brown fox jumps over a lazy dog '.repeat(3);
+        ruler.style.cssText = 'position: absolute; white-space: pre';
+        const text = [...document.querySelectorAll('article section > p')];
+        text[0].append(ruler);
+        const letter = ruler.getBoundingClientRect().width / ruler.textContent.length;
+        ruler.remove();
+        return Math.max(...text.map(p => p.getBoundingClientRect().width)) / letter;
+    }""")
+    assert 50 <= widest <= 76
+
+
+def test_at_twice_the_size_nothing_is_cut(visit):
+    """A window of 1280 pixels at 200 % has room for 640."""
+    tab = visit(CHAPTER, width=640).tab
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 640
+
+
+def test_nothing_moves_for_those_who_ask_for_it(visit):
+    tab = visit(FIRST, reduced_motion="reduce").tab
+    longest = """Math.max(...[...document.querySelectorAll('*')].map(
+        e => Math.max(parseFloat(getComputedStyle(e).transitionDuration),
+                      parseFloat(getComputedStyle(e).animationDuration))))"""
+    assert tab.evaluate(longest) == 0
+    assert tab.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+
+
+def test_nothing_jumps_while_a_page_loads(visit):
+    tab = visit(CHAPTER).tab
+    shift = tab.evaluate("""() => new Promise(done => {
+        let total = 0;
+        new PerformanceObserver(list => list.getEntries().forEach(e => total += e.value))
+            .observe({type: 'layout-shift', buffered: true});
+        setTimeout(() => done(total), 300);
+    })""")
+    assert shift < 0.01
+
+
+def test_on_paper_there_is_only_the_text(visit):
+    tab = visit(CHAPTER, scheme="dark").tab
+    tab.emulate_media(media="print")
+    for gone in (
+        "#pst-primary-sidebar",
+        "#pst-secondary-sidebar",
+        ".bd-header-article",
+        ".prev-next-footer",
+    ):
+        assert not tab.locator(gone).first.is_visible(), gone
+    assert [title.is_visible() for title in tab.locator("main h1").all()].count(True) == 1
+    answer = tab.locator("details.dropdown").first
+    assert (
+        answer.bounding_box()["height"] > 1.8 * answer.locator("summary").bounding_box()["height"]
+    )
+    assert tab.pdf()[:5] == b"%PDF-"
