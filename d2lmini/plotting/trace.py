@@ -71,6 +71,8 @@ class AttentionTrace:
         A name for each key, such as its token.
     name : str, optional
         What the query is called.
+    components : list of str, optional
+        A name for each of the d_v components of a value.
 
     Attributes
     ----------
@@ -113,6 +115,7 @@ class AttentionTrace:
         mask: Any = None,
         labels: Sequence[Any] | None = None,
         name: str | None = None,
+        components: Sequence[Any] | None = None,
     ) -> None:
         q, k, v = (
             inputs.read_numbers(array, argument)
@@ -136,6 +139,7 @@ class AttentionTrace:
         self.labels = inputs.read_tokens(labels, m, "labels", "key") or [str(i) for i in range(m)]
         self._short = [cut(label, LONGEST, CELL) for label in self.labels]
         self.name = None if name is None else inputs.visible_token(inputs.read_text(name, "name"))
+        self.components = inputs.read_tokens(components, v.shape[1], "components", "component")
         self.scores: Floats = dot_product_score(q[None], k)[0]
         self.scaled: Floats = scaled_dot_product_score(q[None], k)[0]
         self.masked: Floats = np.where(may, self.scaled, -np.inf)
@@ -174,9 +178,16 @@ class AttentionTrace:
         said = [f"{self._heading}."]
         for label, row, may in zip(self.labels, self._rows(), self._may, strict=True):
             seen = f"scaled {row[1]}, weight {row[3]}" if may else "masked, weight 0"
-            said.append(f"“{label}”: score {row[0]}, {seen}, adds ({', '.join(row[4:])}).")
-        said.append(f"Output: ({', '.join(map(_number, self.output))}).")
+            said.append(f"“{label}”: score {row[0]}, {seen}, adds {self._parts(row[4:])}.")
+        said.append(f"Output: {self._parts(list(map(_number, self.output)))}.")
         return " ".join(said)
+
+    def _parts(self, numbers: list[str]) -> str:
+        """Write the components of one vector, named if they have names."""
+        if not self.components:
+            return f"({', '.join(numbers)})"
+        pairs = zip(self.components, numbers, strict=True)
+        return f"({', '.join(f'{name} {number}' for name, number in pairs)})"
 
     def __repr__(self) -> str:
         """Return the table as text."""
@@ -189,6 +200,9 @@ class AttentionTrace:
             f"{'key':{side}}" + "".join(f"{h:>{w}}" for h, w in zip(heads, wide, strict=True)),
             " " * side + "".join(f"{f:>{w}}" for f, w in zip(forms, wide, strict=True)),
         ]
+        if self.components:
+            names = "".join(f"{name[:7]:>8}" for name in self.components)
+            lines.append(" " * (side + sum(wide[:4])) + names)
         for label, row in zip(self.labels, self._rows(), strict=True):
             cells = [f"{x:>{w}}" for x, w in zip(row, wide[:4] + [8] * (len(row) - 4), strict=True)]
             lines.append(f"{label:{side}}" + "".join(cells))
@@ -222,12 +236,14 @@ class AttentionTrace:
             body.append(f"<tr{off}>{head}{''.join(cells)}</tr>")
         sums = "".join(f"<td>{_number(x)}</td>" for x in self.output)
         total = _number(float(self.weights.sum()))
+        names = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.components or [])
+        names = f"<tr>{'<td></td>' * 5}{names}</tr>" if names else ""
         return (
             f'<div class="d2lmini-table d2lmini-trace">{table_style()}'
             f'<div class="d2lmini-scroll" tabindex="0" role="group" '
             f'aria-label="{escape(self._heading)}">'
             f"<table><caption>{escape(self._heading)}</caption>"
-            f'<thead><tr><th scope="col">key</th>{"".join(heads)}</tr></thead>'
+            f'<thead><tr><th scope="col">key</th>{"".join(heads)}</tr>{names}</thead>'
             f"<tbody>{''.join(body)}</tbody>"
             f'<tfoot><tr><th scope="row" colspan="4">output = Σ αᵢvᵢ</th>'
             f"<td>{total}</td>{sums}</tr></tfoot></table></div></div>"
@@ -265,14 +281,18 @@ class AttentionTrace:
                 f"page has {MAX_WIDTH}; trace fewer, such as value[:, :3], or print the trace"
             )
         width = place.width
-        height = TOP + (m + 1.25) * ROW
+        top = TOP + (0.2 if self.components else 0)
+        height = top + (m + 1.25) * ROW
 
         def draw(ax: Axes) -> None:
             self._draw_heads(ax, place)
-            _line(ax, EDGE, width - EDGE, TOP - 0.16)
+            _line(ax, EDGE, width - EDGE, top - 0.16)
+            for j, name in enumerate(self.components or []):
+                middle, short = place.cells + (j + 0.5) * place.wide, cut(name, place.wide, SHAPE)
+                _write(ax, middle, 1.11, short, "value", "center", fontsize=SHAPE)
             for i, row in enumerate(self._rows()):
-                self._draw_row(ax, place, i, row, TOP + (i + 0.25) * ROW)
-            y = TOP + (m + 0.55) * ROW
+                self._draw_row(ax, place, i, row, top + (i + 0.25) * ROW)
+            y = top + (m + 0.55) * ROW
             _line(ax, place.cells, place.cells + components * place.wide, y - 0.2)
             _write(ax, place.cells - 0.13, y, "output = Σ αᵢvᵢ", "output", "right")
             for j, x in enumerate(self.output):

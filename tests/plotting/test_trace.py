@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 
 from d2lmini import attention
 from d2lmini.plotting import AttentionTrace
@@ -211,3 +212,21 @@ def test_what_does_not_fit_a_page_is_refused_and_can_be_printed():
     ):
         wide.plot()
     assert str(long).count("\n") == 33 + 3 and "output" in str(wide)
+
+
+def test_components_are_named_wherever_they_stand():
+    named = AttentionTrace(
+        [1.0, 0], np.eye(2), np.eye(2, 3), labels=["p", "q"], components=["food", "<b>", "person"]
+    )
+    assert repr(named).splitlines()[3].split() == ["food", "<b>", "person"]
+    assert "adds (food 0.67, <b> 0.00, person 0.00)" in named.alt
+    assert named.alt.endswith("Output: (food 0.67, <b> 0.33, person 0.00).")
+    heads = [head.get_text() for head in BeautifulSoup(named._repr_html_(), "html.parser")("th")]
+    assert heads[6:9] == ["food", "<b>", "person"]
+    drawn = {text.get_text() for text in named.plot(show=False).axes.flat[0].texts}
+    assert {"food", "<b>", "person"} <= drawn
+
+
+def test_components_are_counted():
+    with pytest.raises(ValueError, match=r"got 2 component labels for 3 components"):
+        AttentionTrace([1.0, 0], np.eye(2), np.eye(2, 3), components=["food", "drink"])
