@@ -77,6 +77,12 @@ REPLACED = [
         '<div id="pst-primary-sidebar" role="navigation" aria-label="Book"',
     ),
     ("said three times", r'(?s)<meta name="viewport"[^>]*>(?=.*?<meta name="viewport")', ""),
+    (
+        "a page that is laid out without colours, then again when a script has chosen them",
+        r'dataset\.theme = localStorage\.getItem\("theme"\) \|\| "auto"',
+        'dataset.theme = { light: "light", dark: "dark" }[document.documentElement.dataset.mode]'
+        ' || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")',
+    ),
     ("for a search service", r'(<meta name="docsearch:[^>]*>\s*)+', ""),
     (
         "titles that a screen reader would add to the name of the button around them",
