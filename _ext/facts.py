@@ -56,7 +56,7 @@ class Chapters(Table):
             code = [c for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
             outputs = [output for cell in code for output in cell.outputs]
             figures = [cell for cell in code if "figure" in cell.metadata.get("mystnb", {})]
-            checks = [cell for cell in code if cell.source.lstrip().startswith("@check")]
+            checks = [cell for cell in code if re.search(r"^@check$", cell.source, re.MULTILINE)]
             counts = map(len, (code, outputs, figures, checks))
             rows.append((f"[]({path.name})", *counts))
         return rows

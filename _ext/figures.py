@@ -18,6 +18,7 @@ import d2lmini
 
 LIBRARY = Path(d2lmini.__file__).parent / "plotting"
 SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry with them
+WIDE = 480  # pixels: a wider figure would shrink too far on a phone, and scrolls instead
 SVG = "data:image/svg+xml;base64,"
 
 
@@ -69,7 +70,12 @@ def decoded(address: str) -> bytes:
 
 def visit_drawing(writer, node) -> None:
     """Write an image for each theme, and their files."""
-    writer.body.append('<div class="d2lmini-figure">')
+    wide = int(node["width"]) > WIDE
+    scroll = (
+        f' class="d2lmini-wide" style="--least:{0.8 * int(node["width"]):.0f}px" tabindex="0" '
+        'role="group" aria-label="Wide figure"'
+    )
+    writer.body.append(f'<div class="d2lmini-figure"><div{scroll if wide else ""}>')
     folder = Path(writer.builder.outdir, writer.builder.imagedir)
     folder.mkdir(parents=True, exist_ok=True)
     for theme in ("light", "dark"):
@@ -88,7 +94,7 @@ def visit_drawing(writer, node) -> None:
                 loading="lazy",
             )
         )
-    writer.body.append(f"{node['more']}</div>")
+    writer.body.append(f"</div>{node['more']}</div>")
 
 
 def depart_drawing(writer, node) -> None:

@@ -171,7 +171,10 @@ def finite_number(name: str, value: Any) -> float:
     """Return ``value`` as a float; TypeError unless it is one real number, ValueError for inf."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number:g}")
     return number

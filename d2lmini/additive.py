@@ -54,6 +54,10 @@ class AdditiveAttention(nn.Module):
         self.w_v = nn.Linear(hidden_dim, 1, bias=False)
         self.dropout = check_dropout(dropout)
 
+    def extra_repr(self) -> str:
+        """Name the setting that the three projections do not show."""
+        return f"dropout={self.dropout}"
+
     def forward(
         self, query: Tensor, key: Tensor, value: Tensor, *, mask: Array | None = None
     ) -> Attention:

@@ -65,7 +65,8 @@ def attention(
         Hide later keys too (see `causal_mask`: the last query sees every key). With `mask`, both
         hold.
     score : callable
-        ``score(query, key)`` returns the scores, shape (..., n, m). Give parameters with a lambda:
+        ``score(query, key)`` returns the scores, shape (..., n, m); the weights have the leading
+        axes that it returns. Give parameters with a lambda:
         ``score=lambda q, k: bilinear_score(q, k, weight)``.
 
     Returns
@@ -109,7 +110,7 @@ def attention(
     if not callable(score):
         raise TypeError(f"score must be a function of query and key, got {score!r:.40}")
     scores = score(query, key)  # (..., n, m)
-    _check_scores(scores, query, key)
+    _check_scores(scores, query, key, value)
     if mask is not None:
         namespace(query=query, mask=mask)
         check_mask(xp, mask, tuple(scores.shape))
@@ -140,7 +141,7 @@ def _check_arguments(query: Array, key: Array, value: Array, causal: bool) -> No
     check_flag("causal", causal)
 
 
-def _check_scores(scores: Array, query: Array, key: Array) -> None:
+def _check_scores(scores: Array, query: Array, key: Array, value: Array) -> None:
     namespace(query=query, **{"score(query, key)": scores})
     expected = (query.shape[-2], key.shape[-2])
     if tuple(scores.shape[-2:]) != expected:
@@ -148,3 +149,4 @@ def _check_scores(scores: Array, query: Array, key: Array) -> None:
             f"score must return shape (..., n, m) = (..., {expected[0]}, {expected[1]}), "
             f"got {tuple(scores.shape)}"
         )
+    check_batch(**{"score(query, key)": scores}, value=value)

@@ -75,7 +75,7 @@ class KeyValueCache:
             All that one of the n tokens may see: the n new positions, and before them what was
             kept, with a window the newest ``window - 1`` of it. So with a window and n > 1 the
             first of the new tokens still needs `sliding_window_mask`, which `MultiHeadAttention`
-            adds by itself.
+            adds by itself. Do not write into them: they may be what is kept.
 
         Raises
         ------

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from d2lmini._arrays import Array, floating, positive_number
+from d2lmini._arrays import Array, floating, namespace, positive_number
 from d2lmini.attention import Attention, attention
 from d2lmini.scores import gaussian_score
 
@@ -51,7 +51,8 @@ def nadaraya_watson(
     -------
     Attention
         ``output`` (..., n, d_v), the estimate, and ``weights`` (..., n, m). A query with no key
-        within reach of the kernel has weights 0 and output 0; the Gaussian reaches everywhere.
+        within reach of the kernel has weights 0 and output 0; the Gaussian reaches everywhere
+        (half-precision input is computed in float32).
 
     Raises
     ------
@@ -79,12 +80,15 @@ def nadaraya_watson(
     if kernel not in names:
         raise ValueError(f"kernel must be one of {', '.join(names)}; got {kernel!r}")
     width = positive_number("width", width)
+    _, query, key, value = floating(query=query, key=key, value=value)
+    if query.dtype.itemsize < 4:  # the square of 256 does not fit float16
+        return _in_single(query, key, value, kernel=kernel, width=width)
     if kernel == "gaussian":
         return attention(query, key, value, score=lambda q, k: gaussian_score(q, k, width=width))
 
     def log_kernel(q: Array, k: Array) -> Array:
         xp, q, k = floating(query=q, key=k)
-        u = _distance(xp, q, k) / width
+        u = _distance(xp, q, k, width)
         near = COMPACT_KERNELS[kernel](u)
         outside = (u > 1) | (near <= 0)  # False for NaN, which stays NaN
         return xp.where(outside, -xp.inf, xp.log(xp.where(outside, 1.0, near)))
@@ -92,8 +96,16 @@ def nadaraya_watson(
     return attention(query, key, value, score=log_kernel)  # the softmax of log K is K / sum K
 
 
-def _distance(xp: Any, query: Array, key: Array) -> Array:
-    """Euclidean distances (..., n, m), with gradient 0 where query and key coincide."""
-    squared = -2 * gaussian_score(query, key)
+def _in_single(query: Array, key: Array, value: Array, *, kernel: str, width: float) -> Attention:
+    """Compute in float32, and return what came in: half precision."""
+    xp = namespace(query=query)
+    single = [xp.astype(x, xp.float32) for x in (query, key, value)]
+    output, weights = nadaraya_watson(*single, kernel=kernel, width=width)
+    return Attention(xp.astype(output, value.dtype), xp.astype(weights, value.dtype))
+
+
+def _distance(xp: Any, query: Array, key: Array, width: float) -> Array:
+    """Distances in widths (..., n, m), with gradient 0 where query and key coincide."""
+    squared = -2 * gaussian_score(query, key, width=width)  # in widths, before it is squared
     apart = squared != 0  # True for NaN, which stays NaN
     return xp.where(apart, xp.sqrt(xp.where(apart, squared, 1.0)), 0.0)

@@ -38,7 +38,7 @@ def split_heads(x: Array, num_heads: int) -> Array:
     Returns
     -------
     array, shape (..., h, n, d), of the dtype of `x`
-        ``[..., i, t, :]`` is piece i of token t.
+        ``[..., i, t, :]`` is piece i of token t. It is a view of `x` where that is possible.
 
     Raises
     ------
@@ -78,6 +78,7 @@ def merge_heads(x: Array) -> Array:
     Returns
     -------
     array, shape (..., n, h·d), of the dtype of `x`
+        It is a view of `x` where that is possible.
 
     Raises
     ------
@@ -138,6 +139,7 @@ def multi_head_attention(
     mask : boolean array, optional
         True = may attend. With at most as many axes as `query` it serves all heads: (n, m), or
         (batch, 1, m) from `padding_mask`. With one axis more it is per head: (batch, h, n, m).
+        (Counted against the scores, where only the keys have a batch.)
     causal : bool
         Hide later keys too (see `causal_mask`).
 

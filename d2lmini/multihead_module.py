@@ -84,6 +84,7 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_flag("bias", bias)
         embed_dim = whole_number("embed_dim", embed_dim, at_least=1)
         self.num_heads, self.num_kv_heads = check_heads(num_heads, num_kv_heads)
         head_dim = divide("embed_dim", embed_dim, "num_heads", self.num_heads)
@@ -94,6 +95,12 @@ class MultiHeadAttention(nn.Module):
         self.w_v = nn.Linear(vdim, self.num_kv_heads * head_dim, bias=bias)
         self.w_o = nn.Linear(embed_dim, embed_dim, bias=bias)
         self.dropout = check_dropout(dropout)
+
+    def extra_repr(self) -> str:
+        """Name the settings that the four projections do not show."""
+        return (
+            f"num_heads={self.num_heads}, num_kv_heads={self.num_kv_heads}, dropout={self.dropout}"
+        )
 
     def forward(
         self,

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from d2lmini._arrays import Array, whole_number
+from d2lmini._arrays import Array, check_flag, whole_number
 from d2lmini._torch import Tensor, nn, tensor_like
 from d2lmini.attention import Attention, attention
 
@@ -59,6 +59,7 @@ class QKVProjection(nn.Module):
         self, d_model: int, d_k: int | None = None, d_v: int | None = None, *, bias: bool = False
     ) -> None:
         super().__init__()
+        check_flag("bias", bias)
         d_model = whole_number("d_model", d_model, at_least=1)
         d_k = d_model if d_k is None else whole_number("d_k", d_k, at_least=1)
         d_v = d_k if d_v is None else whole_number("d_v", d_v, at_least=1)

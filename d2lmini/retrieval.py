@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -52,12 +52,7 @@ class KeyValueStore:
     """
 
     def __init__(self, keys: Sequence[str], values: Array | Sequence[object]) -> None:
-        if isinstance(keys, str):
-            raise TypeError("keys must be a sequence of strings, got one string; write [key]")
-        self._keys = list(keys)
-        for key in self._keys:
-            if not isinstance(key, str):
-                raise TypeError(f"keys must be strings, got {type(key).__name__}: {key!r}")
+        self._keys = _strings("keys", keys)
         self._values = _numbers(values)
         if self._values.ndim not in (1, 2):
             raise ValueError(
@@ -144,17 +139,14 @@ class KeyValueStore:
             if not callable(function):
                 raise TypeError(f"{name} must be a function, got {type(function).__name__}")
         single = isinstance(query, str)
-        texts = [query] if isinstance(query, str) else list(query)
-        for text in texts:
-            if not isinstance(text, str):
-                raise TypeError(f"query must be a string or strings, got {type(text).__name__}")
+        texts = [query] if isinstance(query, str) else _strings("queries", query)
         queries, keys = (_encoded(encode, x) for x in (texts, self._keys))
         vector_values = self._values.ndim == 2
         output, weights = attention(
             queries,
             keys,
             self._values if vector_values else self._values[:, None],
-            score=lambda q, k: score(q, k) / temperature,
+            score=lambda q, k: _scores(score, q, k) / temperature,
         )
         output = output if vector_values else output[:, 0]
         return Attention(output[0], weights[0]) if single else Attention(output, weights)
@@ -206,13 +198,13 @@ class TrigramEncoder:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        found = {gram for text in _strings(texts) for gram in _trigrams(text)}
+        found = {gram for text in _strings("texts", texts) for gram in _trigrams(text)}
         self.vocabulary = tuple(sorted(found))
         self._column = {gram: i for i, gram in enumerate(self.vocabulary)}
 
     def __call__(self, texts: Sequence[str]) -> Array:
         """Encode k texts as a float64 array (k, v) of rows of norm 1 (0 if no 3-gram is known)."""
-        strings = _strings(texts)
+        strings = _strings("texts", texts)
         counts = np.zeros((len(strings), len(self.vocabulary)))
         for row, text in enumerate(strings):
             for gram in _trigrams(text):
@@ -227,14 +219,28 @@ def _trigrams(text: str) -> list[str]:
     return [padded[i : i + 3] for i in range(len(padded) - 2)]
 
 
-def _strings(texts: Sequence[str]) -> list[str]:
-    if isinstance(texts, str):
-        raise TypeError("texts must be a list of strings, got one string; write [text]")
+def _strings(name: str, texts: Sequence[str]) -> list[str]:
+    """Return the strings as a list, or say what else was given."""
+    kind = type(texts).__name__
+    if isinstance(texts, str | bytes):
+        one = "string" if isinstance(texts, str) else kind
+        raise TypeError(f"{name} must be a list of strings, got one {one}; write [{name[:-1]}]")
+    if isinstance(texts, set | frozenset):
+        raise TypeError(f"{name} must be in an order, got a {kind}; write sorted({name})")
+    if not isinstance(texts, Iterable):
+        raise TypeError(f"{name} must be a sequence of strings, got {kind}")
     strings = list(texts)
     for text in strings:
         if not isinstance(text, str):
-            raise TypeError(f"texts must be strings, got {type(text).__name__}: {text!r}")
+            raise TypeError(f"{name} must be strings, got {type(text).__name__}: {text!r}")
     return strings
+
+
+def _scores(score: Score, query: Array, key: Array) -> Array:
+    """Return what `score` says, if it is an array that can be divided by a temperature."""
+    scores = score(query, key)
+    namespace(query=query, **{"score(query, key)": scores})
+    return scores
 
 
 def _numbers(values: Array | Sequence[object]) -> Array:
@@ -244,6 +250,8 @@ def _numbers(values: Array | Sequence[object]) -> Array:
     if is_torch(values) and not values.is_complex():
         return values.clone()
     try:
+        if isinstance(values, set | frozenset):
+            raise TypeError("a set has no order")
         numbers = np.array(values if hasattr(values, "dtype") else list(values))
     except (RuntimeError, TypeError, ValueError):  # rows of different lengths, or no numbers
         numbers = np.array(None)

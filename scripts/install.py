@@ -27,9 +27,22 @@ def python_of(venv):
     return venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
+def works(venv):
+    """Tell whether the interpreter of an environment runs, and stop if it is too old."""
+    tell = [str(python_of(venv)), "-c", "import sys; print(*sys.version_info[:2])"]
+    told = subprocess.run(tell, capture_output=True, text=True)
+    if told.returncode:
+        return False
+    version = tuple(map(int, told.stdout.split()))
+    if version < OLDEST:
+        old, new = (".".join(map(str, each)) for each in (version, OLDEST))
+        fail(f"{venv} holds Python {old}, and {new} or newer is needed: delete it and call again")
+    return True
+
+
 def make_venv(venv):
     """Make a virtual environment, unless a working one is there."""
-    if python_of(venv).exists():
+    if python_of(venv).exists() and works(venv):
         return
     command = [sys.executable, "-m", "venv", "--clear", str(venv)]
     if subprocess.run(command, capture_output=True).returncode:

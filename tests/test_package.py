@@ -1,6 +1,7 @@
 """What `import d2lmini` promises: what it loads, what it holds, and on what it stands."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import resources
@@ -123,3 +124,17 @@ def test_version_is_the_same_everywhere():
     assert f'version = "{d2lmini.__version__}"' in (ROOT / "pyproject.toml").read_text("utf8")
     assert f"version: {d2lmini.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf8")
     assert f"## {d2lmini.__version__}\n" in (ROOT / "CHANGELOG.md").read_text("utf8")
+
+
+def test_every_name_is_documented():
+    page = (PACKAGE.parent / "chapters" / "api.md").read_text("utf8")
+    documented = set(re.findall(r"auto(?:function|class):: (?:[\w.]+\.)?(\w+)", page))
+    assert PUBLIC.keys() - {"plotting"} <= documented
+
+
+def test_every_core_function_is_tried_with_every_wrong_kind():
+    tried = (PACKAGE.parent / "tests" / "core" / "test_arrays.py").read_text("utf8")
+    modules = ("weights", "scores", "attention", "kernels")
+    functions = {name for name, module in PUBLIC.items() if module in modules and name.islower()}
+    assert len(functions) > 6
+    assert [name for name in functions if f'"{name}": [' not in tried] == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import serve
+from scripts import install, serve
 
 ROOT = Path(__file__).resolve().parents[1]
 PINS = (ROOT / "requirements.txt").read_text("utf8")
@@ -184,3 +184,13 @@ def test_server_notices_a_change(tmp_path):
     page.write_text("two")
     os.utime(page, ns=(0, before[page] + 1))
     assert serve.snapshot(tmp_path) != before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for Python is a shell script")
+def test_an_environment_of_an_old_python_is_named(tmp_path):
+    stand_in = tmp_path / "bin" / "python"
+    stand_in.parent.mkdir()
+    stand_in.write_text("#!/bin/sh\necho 3 8\n")
+    stand_in.chmod(0o755)
+    with pytest.raises(SystemExit, match=r"holds Python 3\.8, and 3\.11 or newer is needed"):
+        install.make_venv(tmp_path)

@@ -104,3 +104,11 @@ def test_licences_are_stated():
     assert (ROOT / "LICENSE").read_text("utf8").startswith("MIT License")
     legal_code = "creativecommons.org/licenses/by/4.0/legalcode"
     assert legal_code in (ROOT / "LICENSE-TEXT").read_text("utf8")
+
+
+@pytest.mark.parametrize("table", ["README.md", "chapters/index.md"])
+def test_every_chapter_is_in_the_tables(table):
+    text = (ROOT / table).read_text("utf8")
+    chapters = [page for page in PAGES if re.match(r"chapters/\d", page)]
+    assert chapters
+    assert [page for page in chapters if page.split("/")[1] not in text] == []

@@ -26,6 +26,7 @@ from d2lmini import (
     dot_product_score,
     gaussian_score,
     padding_mask,
+    scaled_dot_product_score,
     sliding_window_mask,
 )
 
@@ -505,3 +506,16 @@ def test_mixed_kinds_are_named():
         attention(query, torch.from_numpy(key), value)
     with pytest.raises(TypeError, match=r"query \(NumPy\) and mask \(PyTorch\)"):
         attention(query, key, value, mask=torch.ones(3, 5, dtype=torch.bool))
+
+
+def test_a_score_whose_batch_does_not_fit_the_values_is_told_in_words():
+    query, value = np.ones((4, 2, 3)), np.ones((4, 2, 1))
+    with pytest.raises(ValueError, match=r"score\(query, key\) \(5, 2, 2\) and value \(4, 2, 1\)"):
+        attention(query, query, value, score=lambda q, k: np.ones((5, 2, 2)))
+
+
+@pytest.mark.parametrize("name", ["width", "scale"])
+def test_a_number_beyond_every_float_is_not_finite(name):
+    score = {"width": gaussian_score, "scale": scaled_dot_product_score}[name]
+    with pytest.raises(ValueError, match=f"{name} must be finite"):
+        score(np.ones((1, 1)), np.ones((1, 1)), **{name: 10**400})

@@ -239,3 +239,20 @@ def test_gradients_are_finite_where_points_coincide_and_out_of_reach(kernel):
         assert x.grad.isfinite().all()
     if kernel != "gaussian":
         assert query.grad[1].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("kernel", ["boxcar", "triangular", "epanechnikov", "gaussian"])
+def test_half_precision_measures_distances_whose_square_does_not_fit_it(xp, kernel):
+    query, key, value = ([[300.0]], [[0.0], [1.0]], [[10.0], [20.0]])
+    half = [xp.asarray(x, dtype=xp.float16) for x in (query, key, value)]
+    output, weights = nadaraya_watson(*half, kernel=kernel, width=400.0)
+    exact = nadaraya_watson(*map(np.asarray, (query, key, value)), kernel=kernel, width=400.0)
+    assert output.dtype == weights.dtype == xp.float16
+    np.testing.assert_allclose(np.asarray(weights), exact.weights, atol=1e-3)
+    np.testing.assert_allclose(np.asarray(output), exact.output, rtol=1e-3)
+
+
+def test_tiny_distances_are_measured_in_widths():
+    query, key = np.array([[1e-200]]), np.array([[3e-200], [1e-200]])
+    _, weights = nadaraya_watson(query, key, np.ones((2, 1)), kernel="boxcar", width=1e-200)
+    np.testing.assert_array_equal(weights, [[0.0, 1.0]])

@@ -270,7 +270,7 @@ def test_a_temperature_that_is_no_number(store, encode, temperature):
 
 @pytest.mark.parametrize("query", [["Alice", 3], [None], [b"Alice"]])
 def test_queries_that_are_no_strings(store, encode, query):
-    words = f"query must be a string or strings, got {type(query[-1]).__name__}"
+    words = f"queries must be strings, got {type(query[-1]).__name__}"
     with pytest.raises(TypeError, match=words):
         store.attend(query, encode=encode)
 
@@ -333,3 +333,26 @@ def test_texts_that_are_no_texts(texts, words):
         TrigramEncoder(texts)
     with pytest.raises(TypeError, match=f"texts must be .*{words}"):
         TrigramEncoder(["abc"])(texts)
+
+
+@pytest.mark.parametrize("keys", [{"a", "b"}, frozenset("ab"), None, 5, b"ab"])
+def test_keys_that_have_no_order_or_are_none(keys):
+    with pytest.raises(TypeError, match="keys must be .*got (a|one)? ?" + type(keys).__name__):
+        KeyValueStore(keys, [1.0, 2.0])
+
+
+def test_values_in_a_set_have_no_order():
+    with pytest.raises(TypeError, match=r"values must be .*got set"):
+        KeyValueStore(["a", "b"], {1.0, 2.0})
+
+
+@pytest.mark.parametrize("query", [None, 5, b"Alice", {"Alice"}])
+def test_a_query_that_is_no_text_is_named(store, encode, query):
+    with pytest.raises(TypeError, match="queries must be "):
+        store.attend(query, encode=encode)
+
+
+@pytest.mark.parametrize("returned", [None, [[1.0] * 8]])
+def test_a_score_that_returns_no_array_is_named(store, encode, returned):
+    with pytest.raises(TypeError, match=r"score\(query, key\) must be a NumPy array"):
+        store.attend("Alice", encode=encode, score=lambda q, k: returned)
