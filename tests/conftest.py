@@ -5,6 +5,11 @@ import importlib.util
 import os
 
 import pytest
+from hypothesis import settings
+
+# The same examples on each run: what fails, fails for everybody.
+settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+settings.load_profile("repeatable")
 
 # In CI the libraries that tests run on must be there; elsewhere NumPy alone will do.
 REQUIRE_TORCH = bool(os.environ.get("CI") or os.environ.get("REQUIRE_TORCH"))

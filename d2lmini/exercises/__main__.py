@@ -23,7 +23,7 @@ PASSED_ON = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Grade, print a table, write a JSON file; return 1 if a notebook did not run to its end."""
+    """Grade, print a table, write a JSON file; return 1 if any of this fails."""
     parser = argparse.ArgumentParser(prog="python -m d2lmini.exercises")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     grade = commands.add_parser(
@@ -34,7 +34,13 @@ def main(arguments: list[str] | None = None) -> int:
         "from.",
     )
     grade.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK", help="or a folder")
-    grade.add_argument("--json", type=Path, metavar="FILE", help="write all that was found")
+    grade.add_argument(
+        "--json",
+        type=Path,
+        default=Path("grades.json"),
+        metavar="FILE",
+        help="where to write all that was found (%(default)s)",
+    )
     grade.add_argument("--seconds", type=int, default=SECONDS, help="for each (%(default)s)")
     grade.add_argument("--memory", type=int, default=MEGABYTES, help="in MB (%(default)s)")
     chosen = parser.parse_args(arguments)
@@ -47,9 +53,13 @@ def main(arguments: list[str] | None = None) -> int:
     if not reports:
         parser.error("no notebook there")
     print(table(reports))
-    if chosen.json:
-        text = json.dumps({"notebooks": reports}, indent=1, ensure_ascii=False)
+    text = json.dumps({"notebooks": reports}, indent=1, ensure_ascii=False)
+    try:
         chosen.json.write_text(text + "\n", "utf-8")
+    except OSError as error:
+        print(f"cannot write {chosen.json}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    print(f"\nAll that was found is in {chosen.json}")
     return int(any(report["problem"] for report in reports))
 
 
@@ -154,7 +164,7 @@ def table(reports: list[dict[str, Any]]) -> str:
             rows.append((name, "", "problem", report["problem"]))
         for exercise in report["exercises"]:
             found = exercise["mistake"] or (
-                "" if exercise["status"] == "pass" else exercise["head"]
+                "" if exercise["status"] == "pass" else _without_input(exercise["head"])
             )
             rows.append((name, exercise["name"], exercise["status"], found))
         for cell in report["failed_cells"]:
@@ -167,6 +177,11 @@ def table(reports: list[dict[str, Any]]) -> str:
         last = " ".join(row[3].split())
         lines.append("  ".join([*cells, last if len(last) <= 80 else last[:79] + "…"]).rstrip())
     return "\n".join(lines)
+
+
+def _without_input(head: str) -> str:
+    """Leave out the announcement of the input that a card shows and a table does not."""
+    return head.removesuffix(" The smallest input that shows it:")
 
 
 if __name__ == "__main__":

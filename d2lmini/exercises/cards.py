@@ -38,6 +38,8 @@ def show_value(value: Any, precision: int = 3) -> str:
     """Write an argument or an answer in a few lines, whatever the reader's print options are."""
     if not isinstance(value, np.ndarray):
         return _shorten(repr(value), 300)
+    if value.dtype.kind == "f":  # what is written as 0 has no sign: two equal texts are equal
+        value = np.where(np.abs(value) < 0.5 * 10.0**-precision, 0.0, value)
     with np.printoptions(
         precision=precision,
         suppress=True,

@@ -65,6 +65,12 @@ register(
                 "The weights are not used: every query gets the plain mean of the values.",
                 lambda weights, values: values.mean(axis=0) + 0 * weights[:, :1],
             ),
+            Mistake(
+                "no-keepdims",
+                "The sums of the rows came out as (n,), which lies along the columns of a matrix. "
+                "They must stay a column, (n, 1), to divide row by row.",
+                lambda weights, values: weights / weights.sum(axis=-1) @ values,
+            ),
         ),
         hints=(
             "Weights 3 and 1 for the values 10 and 20: the first counts three times out of four. "
@@ -133,6 +139,21 @@ register(
                 "missing.",
                 lambda scores: np.exp(scores - scores.max(axis=-1, keepdims=True)),
                 also=(np.exp,),
+            ),
+            Mistake(
+                "one-max",
+                "You subtracted the largest score of the whole matrix. A row far below it "
+                "underflows to 0 / 0. Each row needs a maximum of its own.",
+                lambda scores: naive_softmax(scores - scores.max()),
+            ),
+            Mistake(
+                "no-keepdims",
+                "The maxima or sums of the rows came out as (n,), which lies along the columns of "
+                "a matrix. They must stay a column, (n, 1).",
+                lambda scores: (
+                    (e := np.exp(scores - scores.max(axis=-1, keepdims=True))) / e.sum(axis=-1)
+                ),
+                also=(lambda scores: np.exp(scores) / np.exp(scores).sum(axis=-1),),
             ),
         ),
         hints=(

@@ -239,10 +239,25 @@ register(
             ),
             Mistake(
                 "repaired-late",
-                "You hid keys after the softmax and divided again. On paper that is right. But "
-                "if a hidden key has by far the largest score, the visible weights are 0 "
-                "already, and 0 / 0 is nan.",
+                "The hidden keys became 0 only after exp, and the rest was divided again. On paper "
+                "that is right. But if a hidden key has by far the largest score, the visible "
+                "weights are 0 already, and 0 / 0 is nan.",
                 _repaired,
+            ),
+            Mistake(
+                "no-key-uniform",
+                "Right for every row with a visible key. Where there is none, a large negative "
+                "number in place of −∞ gives all keys the same weight; such a query should get "
+                "weights 0.",
+                lambda scores, mask: softmax(np.where(mask, scores, -1e9)),
+            ),
+            Mistake(
+                "no-keepdims",
+                "The maxima or sums of the rows came out as (n,), which lies along the columns of "
+                "a matrix. They must stay a column, (n, 1).",
+                lambda scores, mask: (
+                    (e := np.exp(np.where(mask, scores, -np.inf))) / e.sum(axis=-1)
+                ),
             ),
         ),
         hints=(
@@ -271,7 +286,7 @@ def _attention_cases() -> list[Case]:
     return [
         tables([[1, 0]], [[1, 0], [1, 2]], [[0], [4]]),
         tables([[1, 0, 2, 1], [0, 1, 1, 0]], np.eye(3, 4) * 2, [[1, 0], [0, 3], [5, 1]]),
-        tables([[1, 2], [0, 1], [3, 1]], [[1, 1], [0, 2]], [[1, 0, 2], [4, 1, 0]]),
+        tables([[1, 2], [0, 1], [3, 1]], [[1, 1], [0, 2]], [[1, 0, 2, 3], [4, 1, 0, 1]]),
         tables([[1000, 0, 1]], [[2, 0, 0], [-1, 2, 1]], [[3, 1], [2, 5]]),
     ]
 
@@ -327,6 +342,14 @@ register(
                 "key.",
                 lambda softmax: (
                     lambda query, key, value: softmax(query @ key.T / np.sqrt(len(key))) @ value
+                ),
+            ),
+            slip(
+                "scale-queries",
+                "You divided by the root of the number of queries. The d in √d is the length of "
+                "one query.",
+                lambda softmax: (
+                    lambda query, key, value: softmax(query @ key.T / np.sqrt(len(query))) @ value
                 ),
             ),
             slip(

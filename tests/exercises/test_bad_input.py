@@ -21,6 +21,7 @@ from d2lmini.exercises import (
     limits,
     register,
 )
+from d2lmini.exercises.cards import show_value
 from d2lmini.exercises.grading import grade_exercise
 from d2lmini.weights import softmax as right
 
@@ -222,7 +223,7 @@ class Hostile:
         (np.array([["a", "b"]]), "an array of <U1"),
         (np.array([[None, 1]]), "an array of object"),
         (np.array([[1 + 2j, 0]]), "an array of complex128"),
-        (np.ma.array([[1.0, 2.0]], mask=[[0, 1]]), "an array of float64"),
+        (np.ma.array([[1.0, 2.0]], mask=[[0, 1]]), "a masked array"),
         ("text", "a str"),
         (b"bytes", "a bytes"),
         ({}, "a dict"),
@@ -248,6 +249,36 @@ def test_a_tuple_of_the_wrong_parts():
     report(lambda *a: ("a", 2, 3), "wrong", "a str for query", name="project")
     report(lambda x, *w: x, "wrong", "an array of float64", "3 arrays", name="project")
     report(lambda x, q, k, v: (x @ q, x @ k, x), "wrong", "of value", name="project")
+
+
+def test_the_advice_is_about_what_came_back():
+    report(lambda scores: scores.tolist(), "wrong", "nested lists")
+    report(lambda scores: scores + 1j, "wrong", "real numbers")
+    result = report(lambda *a: "many", "wrong", "a str", name="count_parameters")
+    assert result.says == "Return one number."
+    result = report(lambda *a: np.ones(1), "wrong", "wrong shape", name="leave_one_out_error")
+    assert result.head == "wrong shape (1,); expected a single number."
+
+
+def test_a_coroutine_is_closed(recwarn):
+    async def later(scores):
+        return right(scores)
+
+    report(later, "wrong", "returned a coroutine")
+    assert not recwarn.list
+
+
+def test_a_negative_zero_is_written_like_zero():
+    assert show_value(np.array([-0.0001, -0.0, 0.125])) == "[0.000, 0.000, 0.125]"
+    assert show_value(np.array([-0.0006, -0.0004])) == "[-0.001,  0.000]"
+    assert show_value(np.array([1e300, np.nan, -np.inf])) == "[1.e+300,     nan,    -inf]"
+
+    def nudged(query, key):
+        lengths = np.linalg.norm(query, axis=1)[:, None] * np.linalg.norm(key, axis=1)
+        return query @ key.T / (lengths + 1e-3)
+
+    rows = dict(report(nudged, "wrong", "wrong values", name="cosine_scores").rows)
+    assert rows["got"] != rows["expected"]
 
 
 def test_numbers_for_a_mask():
@@ -483,6 +514,11 @@ def test_no_name_to_go_by():
         check(None)
 
 
+def test_a_name_that_is_no_string():
+    with pytest.raises(TypeError, match=r"name must be a string, .* got an int"):
+        grade(right, 5)
+
+
 def test_no_such_exercise():
     with pytest.raises(ValueError, match="did you mean 'softmax'"):
         grade(right, name="sofmax")
@@ -597,6 +633,11 @@ class TestModules:
         assert result.status == "error"
         assert "query_layer.weight (1, 2)" in result.head
         assert "expected w_k.weight (1, 2)" in result.head
+
+    def test_an_object_in_place_of_the_class(self):
+        heads = run_text(find("OneHead").solution, "OneHead")
+        result = grade(heads(2, 1, 3), name="OneHead")
+        assert result.head == "got an object of the class OneHead, not the class."
 
     def test_not_a_module(self):
         result = self.grade("class OneHead:\n    def __init__(self, *sizes): self.forward = 1")

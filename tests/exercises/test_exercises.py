@@ -5,15 +5,22 @@ own name.
 """
 
 import ast
+import copy
 import inspect
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from answers import EXERCISES, MISTAKES, on, run_text
 
 from d2lmini.exercises import grade
-from d2lmini.exercises.grading import grade_exercise, outcomes_of, same_outcomes
+from d2lmini.exercises.grading import (
+    _rearranged,
+    grade_exercise,
+    outcomes_of,
+    same_outcomes,
+)
 
 each = pytest.mark.parametrize("exercise", [on(exercise) for exercise in EXERCISES])
 DIFFICULTIES = ["warm-up", "easy", "medium", "hard"]
@@ -53,9 +60,10 @@ def test_an_exercise_is_complete(exercise):
 
 
 NAMED = {  # the slips that are known from elsewhere and that this book must catch
-    "softmax": {"axis", "whole-matrix", "no-max", "no-exp", "not-normalised"},
-    "masked_softmax": {"polarity", "zeroed-scores", "after-softmax", "ignored"},
+    "softmax": {"axis", "whole-matrix", "no-max", "one-max", "no-exp", "no-keepdims"},
+    "masked_softmax": {"polarity", "zeroed-scores", "after-softmax", "ignored", "no-keepdims"},
     "attention": {"no-scale", "scale-d", "scale-late", "axis", "no-softmax", "not-transposed"},
+    "weighted_average": {"not-normalised", "no-keepdims"},
     "split_heads": {"no-transpose", "reshape-only", "interleaved"},
     "merge_heads": {"not-transposed-back"},
     "causal_mask": {"off-by-one", "transposed", "top-left"},
@@ -145,6 +153,92 @@ def test_a_known_mistake_is_found_under_its_own_name(exercise, mistake):
         assert taken < SLOWEST
 
 
+def shapes(things):
+    """Return what a memory by shape goes by."""
+    sized = [np.asarray(thing) for thing in things]
+    return tuple(array.shape or thing for array, thing in zip(sized, things, strict=True))
+
+
+# Their arguments are numbers alone: an answer that is remembered for them is the right one.
+NUMBERS_ALONE = ("causal_mask", "count_parameters")
+ON_ARRAYS = [e for e in EXERCISES if not e.needs_torch and e.name not in NUMBERS_ALONE]
+
+
+def test_all_other_exercises_take_arrays_or_lists():
+    for exercise in EXERCISES:
+        sized = [not isinstance(thing, int) for thing in exercise.cases()[0]]
+        assert any(sized) == (exercise.name not in NUMBERS_ALONE)
+
+
+@pytest.mark.parametrize("exercise", [on(exercise) for exercise in ON_ARRAYS])
+def test_an_answer_remembered_by_shape_is_found(exercise):
+    memory = {}
+
+    def remembers(*arguments):
+        key = shapes(arguments)
+        if key not in memory:
+            memory[key] = exercise.reference(*arguments)
+        return copy.deepcopy(memory[key])
+
+    result = grade(remembers, name=exercise.name)
+    assert result.status == "wrong"
+    assert result.head.startswith(("gave the result of an earlier input", "wrong values"))
+    assert result.mistake is None
+    assert len(repr(result).splitlines()) <= 24
+
+
+@pytest.mark.parametrize("exercise", [on(e) for e in EXERCISES if e.needs_torch])
+def test_a_module_that_remembers_by_shape_is_found(exercise):
+    module = run_text(exercise.solution, exercise.name)
+    memory = {}
+
+    class Remembers(module):
+        def forward(self, x):
+            if x.shape not in memory:
+                memory[x.shape] = super().forward(x)
+            return memory[x.shape].clone()
+
+    result = grade(Remembers, name=exercise.name)
+    assert result.head == "gave the result of an earlier input of the same shape."
+
+
+@pytest.mark.parametrize("exercise", [on(exercise) for exercise in ON_ARRAYS])
+def test_a_buffer_for_each_shape_is_found(exercise):
+    buffers = {}
+
+    def reuses(*arguments):
+        result = exercise.reference(*arguments)
+        parts = result if isinstance(result, tuple) else (result,)
+        kept = buffers.setdefault(shapes(arguments), [np.array(part) for part in parts])
+        for buffer, part in zip(kept, parts, strict=True):
+            buffer[...] = part
+        return tuple(kept) if isinstance(result, tuple) else kept[0]
+
+    result = grade(reuses, name=exercise.name)
+    assert result.head == "a later call changed the result of an earlier one."
+
+
+@each
+def test_the_rearranged_cases_are_inputs_with_a_right_answer(exercise):
+    other = replace(exercise, cases=lambda: list(map(_rearranged, exercise.cases())))
+    for case, before, outcome in zip(
+        other.cases(), exercise.cases(), outcomes_of(other, exercise.reference), strict=True
+    ):
+        assert shapes(case) == shapes(before)
+        assert outcome.error is None
+        assert all(np.isfinite(array).all() for array in outcome.arrays)
+
+
+def test_an_answer_that_fails_on_other_values_only_is_not_called_a_memory():
+    softmax = next(exercise for exercise in EXERCISES if exercise.name == "softmax")
+
+    def fails(scores):
+        return softmax.reference(scores) * (1 + (scores[0, 0] == 999))
+
+    result = grade(fails, name="softmax")
+    assert result.head == "wrong values. The smallest input that shows it:"
+
+
 @each
 def test_no_two_mistakes_are_the_same_and_none_is_right(exercise):
     all_outcomes = [outcomes_of(exercise, exercise.reference)]
@@ -160,3 +254,24 @@ def test_mistakes_and_checks_leave_the_random_state_alone(exercise):
     grade(run_text(exercise.solution, exercise.name))
     grade(exercise.mistakes[0].fn, name=exercise.name)
     assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "e = np.exp(scores - scores.max(axis=-1))\n    return e / e.sum(axis=-1)",
+        "e = np.exp(scores - scores.max(axis=-1))\n    return e / e.sum(axis=-1, keepdims=True)",
+        "e = np.exp(scores)\n    return e / e.sum(1)",
+    ],
+)
+def test_a_softmax_without_keepdims_is_told_so(body):
+    result = grade(run_text(f"def softmax(scores):\n    {body}", "softmax"))
+    assert result.mistake == "no-keepdims"
+
+
+def test_the_root_of_the_number_of_queries_is_not_taken_for_that_of_the_values():
+    def attention(query, key, value):
+        e = np.exp(query @ key.T / len(query) ** 0.5)
+        return e / e.sum(axis=-1, keepdims=True) @ value
+
+    assert grade(attention).mistake == "scale-queries"

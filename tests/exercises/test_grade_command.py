@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from answers import on
@@ -46,6 +47,12 @@ def statuses(report):
     return {exercise["name"]: exercise["status"] for exercise in report["exercises"]}
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path_factory, monkeypatch):
+    """Work in a folder of its own, as the command writes grades.json where it is called."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("called_here"))
+
+
 @pytest.mark.parametrize("chapter", [1, 3, pytest.param(5, marks=on(find("ManyHeads")).marks)])
 def test_a_chapter_with_all_solutions(tmp_path, chapter):
     cells = [solved(exercise) for exercise in exercises(chapter)]
@@ -81,6 +88,26 @@ def test_a_folder_a_table_and_a_json_file(tmp_path, capsys):
     assert (ada["passed"], ada["of"], bob["passed"]) == (1, 5, 1)
     assert ada["exercises"][1]["mistake"] == "axis"
     assert ada["exercises"][1]["says"] == find("softmax").mistakes[0].says
+
+
+def test_the_json_file_is_written_without_being_asked_for(tmp_path, capsys):
+    path = write(tmp_path / "a.ipynb", "@check\ndef softmax(scores):\n    return scores * 1.5")
+    assert main(["grade", str(path)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "All that was found is in grades.json"
+    line = next(line for line in said if " softmax " in line)
+    assert line.endswith("wrong values.")
+    (report,) = json.loads(Path("grades.json").read_text("utf-8"))["notebooks"]
+    (found,) = (e for e in report["exercises"] if e["name"] == "softmax")
+    assert found["head"] == "wrong values. The smallest input that shows it:"
+
+
+def test_a_json_file_that_cannot_be_written(tmp_path, capsys):
+    path = write(tmp_path / "a.ipynb", find("softmax").starter)
+    assert main(["grade", str(path), "--json", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert "not attempted yet" in said.out
+    assert said.err.startswith(f"cannot write {tmp_path}: ")
 
 
 def test_the_last_check_of_an_exercise_counts(tmp_path):

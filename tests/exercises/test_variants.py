@@ -155,7 +155,32 @@ def masked_softmax(scores, mask):
 def cosine_scores(q, k):
     return F.cosine_similarity(q[:, None], k[None], dim=-1)"""
     ],
-    "split_heads": ["def split_heads(x, h):\n    return x.unflatten(-1, (h, -1)).transpose(1, 2)"],
+    "attention_columns": [
+        """
+def attention_columns(query, key, value):
+    return value @ (key.transpose(0, 1) @ query / key.shape[0] ** 0.5).softmax(0)"""
+    ],
+    "batched_self_attention": [
+        """
+def batched_self_attention(x, w_q, w_k, w_v):
+    query, key, value = x @ w_q, x @ w_k, x @ w_v
+    return (query @ key.transpose(-2, -1) / key.shape[-1] ** 0.5).softmax(-1) @ value"""
+    ],
+    "split_heads": [
+        "def split_heads(x, h):\n    return x.unflatten(-1, (h, -1)).transpose(1, 2)",
+        """
+def split_heads(x, h):
+    b, n, _ = x.shape
+    return x.reshape(b, n, h, -1).transpose(1, 2)""",
+    ],
+    "merge_heads": ["def merge_heads(x):\n    return x.transpose(1, 2).flatten(2)"],
+    "multi_head_attention": [
+        """
+def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
+    q, k, v = ((x @ w).reshape(len(x), num_heads, -1).transpose(0, 1) for w in (w_q, w_k, w_v))
+    weights = (q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5).softmax(-1)
+    return (weights @ v).transpose(0, 1).flatten(1) @ w_o"""
+    ],
 }
 
 
@@ -182,6 +207,28 @@ def test_a_known_mistake_is_known_in_pytorch_too():
     assert grade(run_text(text, "softmax")).mistake == "axis"
     text = "def attention(q, k, v):\n    return (q @ k.mT).softmax(-1) @ v"
     assert grade(run_text("import torch\n" + text, "attention")).mistake == "no-scale"
+
+
+@needs_torch
+def test_a_torch_answer_hears_of_its_own_fault():
+    text = "def softmax(scores):\n    import torch\n    return torch.softmax(scores)"
+    result = grade(run_text(text, "softmax"))
+    assert result.status == "error"
+    assert "must be Tensor" not in result.head
+    text = "def split_heads(x, h):\n    return x.transpose(1, 2)"
+    assert grade(run_text(text, "split_heads")).head.startswith("wrong shape")
+
+
+@needs_torch
+def test_a_numpy_answer_with_a_fault_is_not_judged_as_tensors():
+    import torch
+
+    assert torch.is_tensor(torch.ones(1))
+    text = "def attention(q, k, v):\n    return q @ k @ v"
+    result = grade(run_text("import numpy as np\n" + text, "attention"))
+    assert result.status == "wrong"
+    text = "def attention(q, k, v):\n    return q @ np.ones((7, 7))"
+    assert grade(run_text(text, "attention")).head.startswith("raised ValueError: matmul")
 
 
 @needs_torch
