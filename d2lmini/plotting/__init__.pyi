@@ -1,7 +1,7 @@
+from ._inputs import RowSumWarning as RowSumWarning
 from .explorer import AttentionExplorer as AttentionExplorer
 from .figures import show_figure as show_figure
 from .heatmaps import show_heatmaps as show_heatmaps
-from .lines import RowSumWarning as RowSumWarning
 from .lines import show_attention_lines as show_attention_lines
 from .shown import Shown as Shown
 from .theme import COLORS as COLORS

@@ -13,6 +13,7 @@ from d2lmini.plotting._layout import Words
 DESCRIBED = 8  # panels that get a sentence each
 LISTED = 8  # queries whose strongest key is named
 TABLED = 144  # cells that are listed as numbers
+VERY_LARGE = 1e6  # numbers from here on are written with a power of 10
 EQUAL = 0.005  # numbers closer than this look the same with two decimals
 
 
@@ -28,12 +29,21 @@ def minus(text: str) -> str:
 
 
 def short(value: float) -> str:
-    """Write a number with three digits at most, large ones whole.
+    """Write a number with three digits at most, large ones whole, very large ones with a power.
 
-    >>> short(0.12345), short(-12345.6)
-    ('0.123', '−12,346')
+    >>> short(0.12345), short(-12345.6), short(1e300)
+    ('0.123', '−12,346', '1e+300')
     """
-    return minus(f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}")
+    return minus(f"{value:.3g}" if not 1000 <= abs(value) < VERY_LARGE else f"{value:,.0f}")
+
+
+def two(value: float) -> str:
+    """Write a number with two decimals, a very large one with a power.
+
+    >>> two(-0.125), two(2.0**62)
+    ('−0.12', '4.61e+18')
+    """
+    return minus(f"{value:.2f}" if abs(value) < VERY_LARGE else f"{value:.3g}")
 
 
 def rounded(value: float, largest: float) -> str:
@@ -138,8 +148,8 @@ def describe_panel(
         least = np.argwhere(np.where(visible, weights, np.inf) == low)[0]
         most = np.argwhere(live == high)[0]
         return (
-            f"{mask}largest value {minus(f'{high:.2f}')} at {_place(most, rows, columns, sides)}, "
-            f"smallest {minus(f'{low:.2f}')} at {_place(least, rows, columns, sides)}"
+            f"{mask}largest value {two(high)} at {_place(most, rows, columns, sides)}, "
+            f"smallest {two(low)} at {_place(least, rows, columns, sides)}"
         )
     present = np.flatnonzero(visible.any(axis=1)).tolist()
     if n <= LISTED:
@@ -160,7 +170,7 @@ def describe_panel(
     i = int(tops.argmax())
     among = " where there is a choice" if some and not choice[present].all() else ""
     at = _place((i, best[i]), rows, columns, sides)
-    return f"{mask}{pattern}largest value{among} {live[i, best[i]]:.2f} at {at}"
+    return f"{mask}{pattern}largest value{among} {two(live[i, best[i]])} at {at}"
 
 
 def _describe_mask(visible: Bools) -> str:
@@ -185,8 +195,8 @@ def _named(labels: Sequence[str] | None, position: int) -> str:
 def _strongest(row: Floats, query: str, keys: Sequence[str] | None) -> str:
     """Name the strongest key of a query, or all of them if several look the same."""
     top = float(row.max())
-    ties = np.flatnonzero(row > top - EQUAL).tolist()
-    value = minus(f"{top:.2f}")
+    ties = np.flatnonzero(row > top - max(EQUAL, 1e-9 * abs(top))).tolist()
+    value = two(top)
     if len(ties) == 1:
         return f"{query} → {_named(keys, ties[0])} ({value})"
     if len(ties) == np.isfinite(row).sum() and len(ties) > 2:
@@ -210,10 +220,7 @@ def numbers_table(values: Floats, visible: Bools, words: Words) -> str:
     head = "".join(f'<th scope="col">{escape(key)}</th>' for key in heads)
     body = "".join(
         f'<tr><th scope="row">{escape(sides[q])}</th>'
-        + "".join(
-            f"<td>{minus(f'{panel[q, k]:.2f}') if shown[q, k] else 'masked'}</td>"
-            for k in range(keys)
-        )
+        + "".join(f"<td>{two(panel[q, k]) if shown[q, k] else 'masked'}</td>" for k in range(keys))
         + "</tr>"
         for q in range(queries)
     )

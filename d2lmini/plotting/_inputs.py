@@ -1,6 +1,7 @@
 """What ``show_heatmaps`` is given, checked at the door and brought into one form."""
 
 import math
+import warnings
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -11,38 +12,49 @@ Bools: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 SCALE_ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0)  # where a scale of weights may end
 MAX_PANELS = 512
+LARGEST = 1e300  # beyond, differences of two numbers overflow
 
 
-def read_matrices(matrices: Any) -> tuple[Floats, Bools]:
+class RowSumWarning(UserWarning):
+    """Weights were drawn whose rows do not sum to 1."""
+
+
+def read_matrices(matrices: Any, name: str = "matrices") -> tuple[Floats, Bools]:
     """Return the values, (rows, columns, queries, keys), and where they are visible numbers."""
     if isinstance(matrices, tuple) and hasattr(matrices, "_fields"):
         fields = ", ".join(f".{name}" for name in matrices._fields)
         raise TypeError(
-            f"matrices is a {type(matrices).__name__} of several arrays; give one of {fields}"
+            f"{name} is a {type(matrices).__name__} of several arrays; give one of {fields}"
         )
-    array = _to_numpy(matrices, "matrices")
-    values = _to_float(array)
+    array = _to_numpy(matrices, name)
+    values = _to_float(array, name)
     if values.ndim not in (2, 3, 4):
         raise ValueError(
-            "matrices must have shape (rows, columns, queries, keys), (columns, queries, keys) or "
+            f"{name} must have shape (rows, columns, queries, keys), (columns, queries, keys) or "
             f"(queries, keys); got {values.ndim}-D of shape {values.shape}; give one matrix as "
             "x.reshape(1, 1, queries, keys)"
         )
     if 0 in values.shape:
         raise ValueError(
-            "matrices must have at least one panel, one query and one key; "
-            f"got shape {values.shape}"
+            f"{name} must have at least one panel, one query and one key; got shape {values.shape}"
         )
     if np.isposinf(values).any():
         where = tuple(int(i) for i in np.argwhere(np.isposinf(values))[0])
-        raise ValueError(f"matrices has +inf at {where}; only -inf and NaN count as masked")
+        raise ValueError(f"{name} has +inf at {where}; only -inf and NaN count as masked")
     values = values.reshape((1,) * (4 - values.ndim) + values.shape)
     if values.shape[0] * values.shape[1] > MAX_PANELS:
         raise ValueError(
-            f"matrices has {values.shape[0]} x {values.shape[1]} panels, more than {MAX_PANELS} "
-            "cannot be told apart; show a part, such as matrices[:8, :8]"
+            f"{name} has {values.shape[0]} x {values.shape[1]} panels, more than {MAX_PANELS} "
+            f"cannot be told apart; show a part, such as {name}[:8, :8]"
         )
     visible = np.isfinite(values) & ~np.ma.getmaskarray(array).reshape(values.shape)
+    values[~visible] = np.nan  # whatever a masked cell holds
+    largest = abs(values).max(initial=0.0, where=visible)
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name} has numbers as large as {largest:.3g}; at most {LARGEST:g} can be drawn; "
+            "mark masked cells by -inf, NaN or a mask"
+        )
     return values, visible
 
 
@@ -61,7 +73,7 @@ def _to_numpy(x: Any, name: str) -> Any:
     return np.asanyarray(x)
 
 
-def _to_float(array: Any, name: str = "matrices") -> Floats:
+def _to_float(array: Any, name: str) -> Floats:
     if array.dtype.kind not in "OSUcmMT":
         try:
             floats: Floats = np.array(np.ma.getdata(array), dtype=np.float64)
@@ -71,7 +83,7 @@ def _to_float(array: Any, name: str = "matrices") -> Floats:
     raise TypeError(f"{name} must hold real numbers; got {array.dtype}")
 
 
-def read_mask(mask: Any, shape: tuple[int, ...]) -> Bools:
+def read_mask(mask: Any, shape: tuple[int, ...], name: str = "matrices") -> Bools:
     """Return True where a query may attend, for every panel."""
     if mask is None:
         return np.ones(shape, dtype=bool)
@@ -87,9 +99,34 @@ def read_mask(mask: Any, shape: tuple[int, ...]) -> Bools:
         return np.broadcast_to(np.ma.getdata(array), shape)
     except ValueError:
         raise ValueError(
-            f"mask of shape {array.shape} does not broadcast to matrices of shape {shape}; "
+            f"mask of shape {array.shape} does not broadcast to {name} of shape {shape}; "
             f"one mask for all panels has shape {(queries, keys)}"
         ) from None
+
+
+def looks_like_weights(seen: Floats) -> bool:
+    """Say whether all numbers lie within 0 and 1, and not all are 0 or 1.
+
+    >>> looks_like_weights(np.array([0.2, 0.9])), looks_like_weights(np.array([0.0, 1.0]))
+    (True, False)
+    """
+    inside = bool(((seen > -1e-6) & (seen < 1.005)).all())
+    return inside and not bool(np.isin(seen, (0.0, 1.0)).all())
+
+
+def warn_of_sums(values: Floats, visible: Bools, name: str, tolerance: float = 0.01) -> None:
+    """Warn of the first row of weights that sums to neither 1 nor 0; masked cells count nothing."""
+    sums = np.where(visible, values, 0.0).sum(axis=-1)
+    wrong = np.argwhere((abs(sums - 1) > tolerance) & (abs(sums) > 0.01))
+    if wrong.size:
+        *panel, row = (int(i) for i in wrong[0])
+        of = f" of panel {tuple(panel)}" if sums.size > sums.shape[-1] else ""
+        warnings.warn(
+            f"{name}: row {row}{of} sums to {sums[tuple(wrong[0])]:.3g}, not to 1; "
+            "it is drawn as it is",
+            RowSumWarning,
+            stacklevel=3,
+        )
 
 
 def scale_limits(
@@ -163,12 +200,21 @@ def visible_token(token: str) -> str:
     >>> visible_token(" the"), visible_token("\n")
     ('␣the', '⏎')
     """
-    token = token.replace("\r", "").replace("\n", "⏎").replace("\t", "⇥")
+    token = encodable(token).replace("\r", "").replace("\n", "⏎").replace("\t", "⇥")
     core = token.strip(" ")
     if not core:
         return "␣" * len(token)
     start = token.index(core)
     return "␣" * start + core + "␣" * (len(token) - start - len(core))
+
+
+def encodable(text: str) -> str:
+    r"""Write out half a surrogate pair, which no font has and no file can hold.
+
+    >>> encodable("a\ud83d")
+    'a\\ud83d'
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def read_titles(titles: Any, rows: int, columns: int) -> list[list[str]]:
@@ -220,6 +266,16 @@ def read_text(text: Any, name: str) -> str:
     """Return a line of text as it is."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a string; got {type(text).__name__}")
+    return encodable(text)
+
+
+def read_alt(alt: Any) -> str | None:
+    """Return a description, or None where it is to be generated."""
+    if alt is None:
+        return None
+    text = read_text(alt, "alt")
+    if not text.strip():
+        raise ValueError("alt is empty; describe the picture, or leave it out")
     return text
 
 
@@ -232,7 +288,7 @@ def _listed(items: Any, name: str) -> list[Any]:
 
 
 def _title(title: Any) -> str:
-    return "" if title is None else str(title)
+    return "" if title is None else encodable(str(title))
 
 
 def _plural(noun: str, count: int = 2) -> str:

@@ -289,15 +289,17 @@ def plan(words: Words, figsize: tuple[float, float] | None, *, number_width: flo
         )
         if over <= 1e-9:
             break
-        side = max(side - over, 1e-3)
+        whole = _down(side) if side >= 6 / PNG_DPI else side  # as laid out: each round counts
+        side = max(whole - over, 1e-3)
         layout = laid_out(side)
     if figsize is not None:  # a minimum: what is in the figure may need more
         smallest = max(NARROWEST / max(queries, keys), number_width)
         if side < smallest:
             layout = laid_out(smallest)
     if layout.panel[0] < NARROWEST or (figsize is None and layout.width > MAX_WIDTH):
+        panels = "columns of panels do" if columns > 1 else "column of panels does"
         raise ValueError(
-            f"matrices: {columns} columns of panels do not fit side by side in {limits[0]:g} "
+            f"matrices: {columns} {panels} not fit side by side in {limits[0]:.3g} "
             f"inches; show fewer, such as matrices[:, :{max(1, columns // 2)}], give shorter "
             "titles and tick labels, or a larger figsize"
         )

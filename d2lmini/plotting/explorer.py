@@ -74,7 +74,7 @@ class AttentionExplorer:
         dimension: int | None = None,
         mask: Any = None,
     ) -> None:
-        values, visible = inputs.read_matrices(scores)
+        values, visible = inputs.read_matrices(scores, "scores")
         if values.shape[:2] != (1, 1):
             raise ValueError(
                 f"scores must be one matrix, (queries, keys); got shape {np.shape(scores)}"
@@ -86,7 +86,7 @@ class AttentionExplorer:
             raise TypeError(f"dimension must be a whole number; got {dimension!r}")
         if dimension is not None and dimension < 1:
             raise ValueError(f"dimension must be at least 1; got {dimension}")
-        self._visible: Bools = (visible & inputs.read_mask(mask, values.shape))[0, 0]
+        self._visible: Bools = (visible & inputs.read_mask(mask, values.shape, "scores"))[0, 0]
         self._scores: Floats = np.where(self._visible, values[0, 0], 0.0)
         self._queries = inputs.read_tokens(queries, n, "queries", "query") or []
         given = queries if keys is None else keys

@@ -80,7 +80,8 @@ def show_figure(
     >>> rise
     A line from 0 up to 1.
     """
-    if not read_text(alt, "alt").strip():
+    alt = read_text(alt, "alt")
+    if not alt.strip():
         raise ValueError("alt is empty; say what the picture shows, for those who do not see it")
     for name, size in (("width", width), ("height", height)):
         if not (math.isfinite(size) and 0 < size <= 100):

@@ -14,7 +14,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from d2lmini.plotting import _inputs as inputs
-from d2lmini.plotting._describe import describe, minus, numbers_table, short
+from d2lmini.plotting._describe import describe, minus, numbers_table, short, two
 from d2lmini.plotting._heatmap_svg import heatmap_svg
 from d2lmini.plotting._inputs import Bools, Floats
 from d2lmini.plotting._layout import (
@@ -107,14 +107,21 @@ def show_heatmaps(
     Shown
         With ``.figure``, ``.axes`` of shape (rows, columns), ``.alt`` and ``.savefig``.
 
+    Warns
+    -----
+    RowSumWarning
+        If the numbers look like weights (all from 0 to 1, and not only 0 and 1) and a row sums to
+        neither 1 nor 0, more than rounding explains. It is drawn as it is. To turn it off, as for
+        numbers that are no weights: ``warnings.simplefilter("ignore", RowSumWarning)``.
+
     Raises
     ------
     TypeError
         If an argument is of the wrong kind, such as a mask that is not boolean.
     ValueError
-        If `matrices` is not 2-D to 4-D, is empty or holds +inf; if a mask does not broadcast; if
-        there are too few or too many titles or labels; if the panels do not fit side by side; if
-        `vmin` is not below `vmax`.
+        If `matrices` is not 2-D to 4-D, is empty, holds +inf or a number beyond 1e300; if a mask
+        does not broadcast; if there are too few or too many titles or labels; if the panels do not
+        fit side by side; if `vmin` is not below `vmax`.
 
     Notes
     -----
@@ -139,11 +146,13 @@ def show_heatmaps(
     visible = allowed & inputs.read_mask(mask, values.shape)
     rows, columns, queries, keys = values.shape
     seen = values[visible]
+    if inputs.looks_like_weights(seen):
+        rounding = min(max(0.02, 0.005 * keys), 0.1)  # two decimals are enough
+        inputs.warn_of_sums(values, visible, "matrices", rounding)
     limits = inputs.scale_limits(seen, vmin, vmax)
     if annot is not True and annot is not False and annot != "auto":
         raise ValueError(f"annot must be True, False or 'auto'; got {annot!r}")
-    if alt is not None and not inputs.read_text(alt, "alt").strip():
-        raise ValueError("alt is empty; describe the picture, or leave it out")
+    alt = inputs.read_alt(alt)
     words = Words(
         shape=(rows, columns, queries, keys),
         xlabel=inputs.read_text(xlabel, "xlabel"),
@@ -380,7 +389,9 @@ def _numbers(values: Floats, visible: Bools) -> list[list[str]]:
     )
     return [
         [
-            minus(f"{value:.{decimals if abs(value) < 100 else 0}f}")
+            two(value)
+            if abs(value) >= 1e6
+            else minus(f"{value:.{decimals if abs(value) < 100 else 0}f}")
             for value in panel[shown].round(6)
         ]
         for panel, shown in panels

@@ -1,6 +1,5 @@
 """Attention weights as lines from queries to keys."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ from matplotlib.axes import Axes
 
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._describe import describe_panel, minus
-from d2lmini.plotting._inputs import Bools, Floats
+from d2lmini.plotting._inputs import Bools, Floats, RowSumWarning
 from d2lmini.plotting._layout import cut, text_width
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
@@ -22,10 +21,6 @@ MOST = 64  # tokens on one side
 TOKEN, NUMBER, HEAD = 9.5, 9.0, 8.0  # sizes of text, in points
 LONGEST = 1.9  # inches; a longer token is cut
 ROW, SPAN, GAP, EDGE = 0.31, 1.7, 0.1, 0.08  # inches
-
-
-class RowSumWarning(UserWarning):
-    """Weights were drawn whose rows do not sum to 1."""
 
 
 def show_attention_lines(
@@ -80,7 +75,7 @@ def show_attention_lines(
     >>> shown.alt
     'Attention as lines from 2 queries to 2 keys. Query “cat” has weights: “the” 0.40, “cat” 0.60.'
     """
-    values, visible = inputs.read_matrices(weights)
+    values, visible = inputs.read_matrices(weights, "weights")
     if values.shape[:2] != (1, 1):
         raise ValueError(
             "weights must be one matrix, (queries, keys); got shape "
@@ -103,10 +98,9 @@ def show_attention_lines(
     right = inputs.read_tokens(queries if keys is None else keys, m, "keys", "key") or []
     if query is not None:
         query = _position(query, n)
-    if alt is not None and not inputs.read_text(alt, "alt").strip():
-        raise ValueError("alt is empty; describe the picture, or leave it out")
+    alt = inputs.read_alt(alt)
     shares = np.where(visible, values, 0.0).clip(0, 1).round(6)
-    _check_sums(shares, visible)
+    inputs.warn_of_sums(shares, visible, "weights")
 
     shown_left, shown_right = (
         [cut(token, LONGEST, TOKEN) for token in side] for side in (left, right)
@@ -155,18 +149,6 @@ def _position(query: Any, count: int) -> int:
     if not -count <= query < count:
         raise ValueError(f"query {query} does not exist; there are {count}, from 0 to {count - 1}")
     return int(query) % count
-
-
-def _check_sums(shares: Floats, visible: Bools) -> None:
-    sums = shares.sum(axis=1)
-    wrong = np.flatnonzero((abs(sums - 1) > 0.01) & (abs(sums) > 0.01))
-    if wrong.size:
-        row = int(wrong[0])
-        warnings.warn(
-            f"weights: row {row} sums to {sums[row]:.3g}, not to 1; it is drawn as it is",
-            RowSumWarning,
-            stacklevel=3,
-        )
 
 
 def _places(count: int, rows: int) -> list[float]:

@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
 
 from d2lmini.plotting import _inputs as inputs
-from d2lmini.plotting._describe import minus
+from d2lmini.plotting._describe import VERY_LARGE, minus, two
 from d2lmini.plotting._inputs import Floats
 from d2lmini.plotting._layout import cut, text_width
 from d2lmini.plotting._tables import table_style
@@ -358,9 +358,11 @@ def _row(mask: Any, m: int) -> Any:
 
 
 def _number(value: float) -> str:
-    """Write a number with two decimals."""
+    """Write a number with two decimals, none if it is large."""
     if np.isneginf(value):
         return "−∞"
+    if abs(value) >= VERY_LARGE:
+        return two(value)
     return minus(f"{round(float(value), 6):.{2 if abs(value) < 1000 else 0}f}")
 
 

@@ -304,3 +304,8 @@ def test_any_grid_fits_the_page(shape, words, named):
     for text, box, _ in texts(shown):
         assert box.x0 >= -1 and box.y0 >= -1, text
         assert box.x1 <= shown.figure.bbox.x1 + 1 and box.y1 <= shown.figure.bbox.y1 + 1, text
+
+
+def test_panels_that_need_a_pixel_less_each_still_fit():
+    shown = heatmaps(np.zeros((1, 5, 11, 13)), titles=["W", "", "", "", ""], row_titles=["W"])
+    assert shown.figure.get_size_inches()[0] <= 6.4

@@ -233,3 +233,21 @@ def test_words_in_tables_can_be_read(page, scheme):
               return (pair[1] + .05) / (pair[0] + .05); })); }"""
     )
     assert worst >= 4.5
+
+
+def test_tables_on_a_phone(page):
+    """All five columns of an explorer can be seen; a ledger scrolls under its first column."""
+    trace = AttentionTrace(SCORES[0], SCORES, SCORES, labels=TOKENS)
+    body = AttentionExplorer(SCORES, TOKENS, KEYS, dimension=4)._repr_html_() + trace._repr_html_()
+    window = page(f'<div style="width: 308px">{body}</div>', width=390)
+    explorer, ledger = window.locator(".d2lmini-scroll").all()
+    assert explorer.evaluate("box => box.scrollWidth <= box.clientWidth")
+    caption = explorer.locator("caption").bounding_box()
+    assert caption["x"] + caption["width"] <= 8 + 308
+    assert ledger.evaluate("box => box.scrollWidth > box.clientWidth + 60")
+    first, second = ledger.locator("tbody tr").first.locator("th, td").all()[:2]
+    before = first.bounding_box()["x"], second.bounding_box()["x"]
+    ledger.evaluate("box => { box.scrollLeft = 60; }")
+    after = first.bounding_box()["x"], second.bounding_box()["x"]
+    assert abs(after[0] - before[0]) <= 2 and abs(before[1] - after[1] - 60) <= 1
+    assert first.evaluate("cell => getComputedStyle(cell).backgroundColor") == "rgb(255, 255, 255)"

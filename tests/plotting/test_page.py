@@ -87,7 +87,7 @@ def page(pages):
 
 
 def test_each_theme_has_a_file_with_the_description_and_its_size(pages, page):
-    images = page.select("figure#fig-weights .d2lmini-figure > img")
+    images = page.select("figure#fig-weights .d2lmini-figure img")
     assert [image["class"] for image in images] == [["only-light"], ["only-dark"]]
     for image, theme in zip(images, ("light", "dark"), strict=True):
         assert image["alt"] == HEATMAP.alt and image["loading"] == "lazy"
