@@ -42,13 +42,14 @@ def test_each_page(visit, address, page):
     assert len(seen.responses) <= 30
     own = {path: size for path, size in seen.weights().items() if "/_images/" not in path}
     assert sum(own.values()) <= 240_000, own
-    assert findings(seen.tab, ALL_RULES) == []
-
-    seen.tab.emulate_media(color_scheme="dark")
-    seen.tab.set_viewport_size({"width": 390, "height": 900})
-    assert seen.tab.evaluate("document.documentElement.dataset.theme") == "dark"
-    assert seen.tab.evaluate("document.documentElement.scrollWidth") <= 390
-    assert findings(seen.tab, COLOURS) == []
+    for scheme in ("light", "dark"):
+        for width in (1280, 390):
+            seen.tab.emulate_media(color_scheme=scheme)
+            seen.tab.set_viewport_size({"width": width, "height": 900})
+            seen.tab.wait_for_timeout(500)  # the theme makes what scrolls focusable after 300 ms
+            assert seen.tab.evaluate("document.documentElement.dataset.theme") == scheme
+            assert seen.tab.evaluate("document.documentElement.scrollWidth") <= width
+            assert findings(seen.tab, ALL_RULES) == [], (scheme, width)
     assert seen.said == []
 
 
@@ -70,5 +71,5 @@ def test_code_can_be_read(visit, scheme):
         }
         return kinds.size;
     }""")
-    assert kinds > 15
+    assert kinds > 12
     assert findings(tab, COLOURS, CODE) == []
