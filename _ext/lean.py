@@ -97,6 +97,7 @@ SEARCH = (
 # like strings. They are a third of a chapter's tags.
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
 LOGS = re.compile(r"console\.log\((?=.)")  # what the theme tells its own authors
+BLUR = "t.blur()"  # the theme's buttons drop the focus when they are pressed: the keyboard's place
 ICON_RULE = re.compile(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"(\\?[^"]+)"\}')
 
 
@@ -143,7 +144,7 @@ def finish(app, exception) -> None:
         text += page
     static = out / "_static"
     for script in static.glob("scripts/*theme.js"):
-        script.write_text(LOGS.sub("void(", script.read_text("utf8")), "utf8")
+        script.write_text(LOGS.sub("void(", script.read_text("utf8")).replace(BLUR, ""), "utf8")
     lean_icons(static, text)
     lean_formulas(static / "katex/fonts", text)
     join_styles(out)

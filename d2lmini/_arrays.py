@@ -5,6 +5,7 @@ finds out which of the two it has been given (``xp``) and turns away what it can
 that the functions themselves can read like their formulas.
 """
 
+import contextlib
 import math
 import numbers
 import operator
@@ -46,6 +47,7 @@ def namespace(**arrays: Array) -> ModuleType:
 def _namespace_of(name: str, x: object) -> ModuleType:
     xp: ModuleType  # imported where needed: an import of d2lmini stays as light as that of NumPy
     if is_torch(x):
+        _check_dense(name, x)
         import array_api_compat.torch as xp
     elif type(x) is np.ndarray or isinstance(x, np.memmap | np.generic):
         import array_api_compat.numpy as xp
@@ -58,6 +60,20 @@ def _namespace_of(name: str, x: object) -> ModuleType:
     else:
         xp = array_api_compat.array_namespace(x)
     return xp
+
+
+def _check_dense(name: str, x: Array) -> None:
+    """Raise TypeError for a tensor that is no plain table of numbers."""
+    torch = sys.modules["torch"]
+    if x.layout is torch.strided and not (x.is_nested or x.is_quantized):
+        return
+    if x.is_nested:
+        kind, way_out = "nested", "x.to_padded_tensor(0.0), with padding_mask(lengths, m) as mask"
+    elif x.is_quantized:
+        kind, way_out = "quantized", "x.dequantize()"
+    else:
+        kind, way_out = "sparse or opaque", "x.to_dense()"
+    raise TypeError(f"{name} must be a dense tensor, got a {kind} one; give {way_out}")
 
 
 def _kind(xp: ModuleType) -> str:
@@ -84,15 +100,41 @@ def floating(**arrays: Array) -> tuple[Any, ...]:
     xp = namespace(**arrays)
     values = list(arrays.values())
     first = values[0].dtype
-    if all(x.dtype == first for x in values) and xp.isdtype(first, "real floating"):
+    if all(x.dtype == first for x in values) and is_floating(xp, first):
         return (xp, *values)
     for i, (name, x) in enumerate(arrays.items()):
-        if xp.isdtype(x.dtype, ("bool", "integral")):
+        check_real(xp, name, x)
+        if not is_floating(xp, x.dtype):
             values[i] = xp.astype(x, xp.asarray(0.0).dtype)
-        elif not xp.isdtype(x.dtype, "real floating"):
-            raise TypeError(f"{name} must hold real numbers, got {x.dtype}")
     common = xp.result_type(*(x.dtype for x in values))
     return (xp, *(xp.astype(x, common, copy=False) for x in values))
+
+
+def is_floating(xp: Any, dtype: Any) -> bool:
+    """Tell whether one can compute with a dtype as it is: a float of two bytes or more."""
+    return dtype.itemsize > 1 and _is_kind(xp, dtype, "real floating")
+
+
+def check_real(xp: Any, name: str, x: Array) -> None:
+    """Raise TypeError unless ``x`` holds real numbers: floats, integers or booleans."""
+    dtype = x.dtype
+    if is_floating(xp, dtype) or _is_kind(xp, dtype, ("bool", "integral")):
+        return
+    if _is_kind(xp, dtype, "real floating"):  # float8 and float4 are for storage
+        raise TypeError(f"{name} has dtype {dtype}, which cannot compute; give {name}.float()")
+    way_out = ""
+    if _is_kind(xp, dtype, "complex floating"):
+        way_out = f"; give {name}.real or abs({name})"
+    elif getattr(dtype, "hasobject", False):
+        way_out = f"; give {name}.astype(float)"
+    raise TypeError(f"{name} must hold real numbers, got {dtype}{way_out}")
+
+
+def _is_kind(xp: Any, dtype: Any, kind: str | tuple[str, ...]) -> bool:
+    try:
+        return bool(xp.isdtype(dtype, kind))
+    except TypeError:  # NumPy's StringDType, of which it has not heard itself
+        return False
 
 
 def check_boolean(xp: Any, mask: Array, name: str = "mask") -> None:
@@ -175,7 +217,7 @@ def finite_number(name: str, value: Any) -> float:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not math.isfinite(number):
+    if not -math.inf < number < math.inf:  # False for NaN too
         raise ValueError(f"{name} must be finite, got {number:g}")
     return number
 
@@ -192,3 +234,20 @@ def check_flag(name: str, value: Any) -> None:
     """Raise TypeError unless ``value`` is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
+
+
+def fitting(xp: Any, number: float, dtype: Any) -> float:
+    """Return a positive number, or the nearest one that a floating dtype holds."""
+    info = xp.finfo(dtype)
+    smallest, largest = float(info.smallest_normal) * float(info.eps), float(info.max)
+    return min(max(number, smallest), largest)
+
+
+def quiet(x: Array, *, invalid: bool = False) -> contextlib.AbstractContextManager[object]:
+    """Let NumPy round to 0 and to infinity without a word, as PyTorch does.
+
+    With ``invalid`` it may also make NaN: where the numbers may be those of a hidden key.
+    """
+    if is_torch(x):
+        return contextlib.nullcontext()
+    return np.errstate(over="ignore", under="ignore", invalid="ignore" if invalid else None)

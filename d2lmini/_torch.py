@@ -10,7 +10,7 @@ except ImportError as error:
         "Linux see pytorch.org/get-started); everything that takes NumPy arrays works without it"
     ) from error
 
-from d2lmini._arrays import finite_number, namespace
+from d2lmini._arrays import check_real, finite_number, namespace
 
 __all__ = ["Tensor", "check_dropout", "functional", "in_transform", "nn", "tensor_like", "torch"]
 
@@ -25,7 +25,7 @@ def tensor_like(name: str, x: Tensor, weight: Tensor, width: int | None = None) 
     ValueError
         If its shape does not fit.
     """
-    namespace(**{name: x})
+    xp = namespace(**{name: x})
     if not isinstance(x, Tensor):
         raise TypeError(
             f"{name} must be a PyTorch tensor, got a NumPy array; convert it with "
@@ -33,8 +33,7 @@ def tensor_like(name: str, x: Tensor, weight: Tensor, width: int | None = None) 
         )
     if x.ndim < 2 or width not in (None, x.shape[-1]):
         raise ValueError(f"{name} must have shape (..., n, {width or 'd'}), got {tuple(x.shape)}")
-    if x.is_complex():
-        raise TypeError(f"{name} must hold real numbers, got {x.dtype}")
+    check_real(xp, name, x)
     if not x.is_floating_point():
         return x.to(weight.dtype)
     if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):

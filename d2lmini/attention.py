@@ -11,8 +11,9 @@ from d2lmini._arrays import (
     check_rank,
     floating,
     namespace,
+    quiet,
 )
-from d2lmini.masks import causal_mask
+from d2lmini.masks import causal as causal_mask
 from d2lmini.scores import scaled_dot_product_score
 from d2lmini.weights import masked_softmax, softmax, softmax_over
 
@@ -109,13 +110,14 @@ def attention(
     _check_arguments(query, key, value, causal)
     if not callable(score):
         raise TypeError(f"score must be a function of query and key, got {score!r:.40}")
-    scores = score(query, key)  # (..., n, m)
+    with quiet(query, invalid=True):  # a hidden key may be as huge as it likes
+        scores = score(query, key)  # (..., n, m)
     _check_scores(scores, query, key, value)
     if mask is not None:
         namespace(query=query, mask=mask)
         check_mask(xp, mask, tuple(scores.shape))
     if causal:
-        earlier = causal_mask(query.shape[-2], key.shape[-2], like=query)
+        earlier = causal_mask(query.shape[-2], key.shape[-2], query)
         mask = earlier if mask is None else mask & earlier
     if score is not scaled_dot_product_score:
         weights = masked_softmax(scores, mask)  # a score of -inf hides its key as well
@@ -125,7 +127,8 @@ def attention(
         weights = softmax_over(xp, scores, mask)
     if weights.dtype != value.dtype:  # a score with weights of its own
         _, weights, value = floating(weights=weights, value=value)
-    return Attention(weights @ value, weights)
+    with quiet(value):
+        return Attention(weights @ value, weights)
 
 
 def _check_arguments(query: Array, key: Array, value: Array, causal: bool) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from d2lmini._arrays import Array, floating, namespace, positive_number
+from d2lmini._arrays import Array, floating, namespace, positive_number, quiet
 from d2lmini.attention import Attention, attention
 from d2lmini.scores import gaussian_score
 
@@ -51,8 +51,8 @@ def nadaraya_watson(
     -------
     Attention
         ``output`` (..., n, d_v), the estimate, and ``weights`` (..., n, m). A query with no key
-        within reach of the kernel has weights 0 and output 0; the Gaussian reaches everywhere
-        (half-precision input is computed in float32).
+        within reach of the kernel has weights 0 and output 0; the Gaussian reaches as far as the
+        dtype holds u²/2w² (half-precision input is computed in float32).
 
     Raises
     ------
@@ -101,7 +101,8 @@ def _in_single(query: Array, key: Array, value: Array, *, kernel: str, width: fl
     xp = namespace(query=query)
     single = [xp.astype(x, xp.float32) for x in (query, key, value)]
     output, weights = nadaraya_watson(*single, kernel=kernel, width=width)
-    return Attention(xp.astype(output, value.dtype), xp.astype(weights, value.dtype))
+    with quiet(value):
+        return Attention(xp.astype(output, value.dtype), xp.astype(weights, value.dtype))
 
 
 def _distance(xp: Any, query: Array, key: Array, width: float) -> Array:

@@ -3,7 +3,10 @@
 Masks combine with ``&``: ``causal_mask(n, like=x) & padding_mask(lengths, n)`` allows what both do.
 """
 
-from d2lmini._arrays import Array, namespace, whole_number
+import sys
+from typing import Any
+
+from d2lmini._arrays import Array, is_torch, namespace, whole_number
 
 __all__ = ["causal_mask", "padding_mask", "sliding_window_mask"]
 
@@ -43,7 +46,7 @@ def causal_mask(num_queries: int, num_keys: int | None = None, *, like: Array) -
     array([[1, 1, 1, 0],
            [1, 1, 1, 1]])
     """
-    return _key_position(num_queries, num_keys, like) <= 0
+    return causal(*_sizes(num_queries, num_keys), like)
 
 
 def sliding_window_mask(
@@ -88,8 +91,7 @@ def sliding_window_mask(
            [0, 0, 1, 1]])
     """
     window = whole_number("window", window, at_least=1)
-    position = _key_position(num_queries, num_keys, like)
-    return (position <= 0) & (position > -window)
+    return sliding_window(*_sizes(num_queries, num_keys), window, like)
 
 
 def padding_mask(lengths: Array, num_keys: int) -> Array:
@@ -114,7 +116,8 @@ def padding_mask(lengths: Array, num_keys: int) -> Array:
     TypeError
         If `lengths` is not an array of integers.
     ValueError
-        If a length is negative or larger than `num_keys`.
+        If a length is negative or larger than `num_keys`. (Within ``torch.compile`` and ``vmap``,
+        where the numbers are not known, they are not checked.)
 
     Examples
     --------
@@ -132,20 +135,45 @@ def padding_mask(lengths: Array, num_keys: int) -> Array:
         raise ValueError(
             f"lengths must have shape (batch,), got {tuple(lengths.shape)}: one number a sequence"
         )
-    for i, length in enumerate(lengths.tolist()):
+    for i, length in enumerate(_known(lengths)):
         if not 0 <= length <= num_keys:
             raise ValueError(
                 f"lengths[{i}] = {length} is not between 0 and num_keys = {num_keys}; lengths "
                 "count the real keys of each sequence"
             )
-    return xp.arange(num_keys, device=lengths.device) < lengths[:, None, None]
+    keys = xp.arange(num_keys, device=lengths.device)
+    return keys < xp.astype(lengths, keys.dtype)[:, None, None]
 
 
-def _key_position(num_queries: int, num_keys: int | None, like: Array) -> Array:
+def causal(n: int, m: int, like: Array) -> Array:
+    """`causal_mask` of sizes that are known to be good: those of arrays."""
+    return _key_position(n, m, like) <= 0
+
+
+def sliding_window(n: int, m: int, window: int, like: Array) -> Array:
+    """`sliding_window_mask` of sizes that are known to be good."""
+    position = _key_position(n, m, like)
+    return (position <= 0) & (position > -window)
+
+
+def _sizes(num_queries: int, num_keys: int | None) -> tuple[int, int]:
+    n = whole_number("num_queries", num_queries, at_least=0)
+    return n, n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
+
+
+def _known(lengths: Array) -> list[Any]:
+    """Return the numbers; none where there are none yet: compiled, in vmap, on the meta device."""
+    if is_torch(lengths) and sys.modules["torch"].compiler.is_compiling():
+        return []
+    try:
+        return list(lengths.tolist())
+    except RuntimeError:
+        return []
+
+
+def _key_position(n: int, m: int, like: Array) -> Array:
     """Position of each key relative to each query, (n, m); the last of both coincide."""
     xp = namespace(like=like)
-    n = whole_number("num_queries", num_queries, at_least=0)
-    m = n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
     keys = xp.arange(m, device=like.device)
     queries = xp.arange(m - n, m, device=like.device)
     return keys[None, :] - queries[:, None]

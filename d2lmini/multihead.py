@@ -223,7 +223,9 @@ def head_mask(mask: Array | None, query: Array, scores_shape: tuple[int, ...]) -
 
 def scores_shape(query: Array, key: Array) -> tuple[int, ...]:
     """Return (..., h, n, m), the shape of the scores of all heads."""
-    batch = np.broadcast_shapes(query.shape[:-3], key.shape[:-3])
+    batch = query.shape[:-3]
+    if batch != key.shape[:-3]:
+        batch = np.broadcast_shapes(batch, key.shape[:-3])
     return (*batch, *query.shape[-3:-1], key.shape[-2])
 
 

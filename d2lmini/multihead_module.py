@@ -6,7 +6,8 @@ from d2lmini._arrays import Array, check_flag, whole_number
 from d2lmini._torch import Tensor, check_dropout, functional, in_transform, nn, tensor_like, torch
 from d2lmini.attention import Attention, attention
 from d2lmini.efficient import KeyValueCache
-from d2lmini.masks import causal_mask, sliding_window_mask
+from d2lmini.masks import causal as causal_mask
+from d2lmini.masks import sliding_window as sliding_window_mask
 from d2lmini.multihead import (
     check_heads,
     check_rows,
@@ -188,7 +189,7 @@ class MultiHeadAttention(nn.Module):
         Its own ``is_causal`` aligns the first query with the first key, so the mask is explicit.
         """
         if causal:
-            earlier = causal_mask(q.shape[-2], k.shape[-2], like=q)
+            earlier = causal_mask(q.shape[-2], k.shape[-2], q)
             mask = earlier if mask is None else mask & earlier
         dropout = self.dropout if self.training else 0.0
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
@@ -284,5 +285,5 @@ def _within_window(cache: KeyValueCache, q: Tensor, k: Tensor, mask: Array | Non
     """Add the window of the cache to the mask."""
     if cache.window is None:
         return mask
-    within = sliding_window_mask(q.shape[-2], k.shape[-2], window=cache.window, like=q)
+    within = sliding_window_mask(q.shape[-2], k.shape[-2], cache.window, q)
     return within if mask is None else mask & within

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from d2lmini._arrays import Array, is_torch, namespace, positive_number
+from d2lmini._arrays import (
+    Array,
+    check_real,
+    fitting,
+    floating,
+    is_torch,
+    namespace,
+    positive_number,
+)
 from d2lmini.attention import Attention, Score, attention
 from d2lmini.scores import dot_product_score
 
@@ -146,7 +155,7 @@ class KeyValueStore:
             queries,
             keys,
             self._values if vector_values else self._values[:, None],
-            score=lambda q, k: _scores(score, q, k) / temperature,
+            score=lambda q, k: _in_units_of(temperature, _scores(score, q, k)),
         )
         output = output if vector_values else output[:, 0]
         return Attention(output[0], weights[0]) if single else Attention(output, weights)
@@ -164,8 +173,9 @@ class KeyValueStore:
 class TrigramEncoder:
     """Turn texts into unit vectors of letter 3-gram counts.
 
-    Texts are lower-cased and padded with one space at each end; each dimension counts one 3-gram
-    of `texts`. Two texts have a dot product near 1 if they share most of their 3-grams, 0 if none.
+    Texts are lower-cased and padded with one space at each end (accents are joined to their
+    letters: Unicode's form NFC); each dimension counts one 3-gram of `texts`. Two texts have a dot
+    product near 1 if they share most of their 3-grams, 0 if none.
 
     Parameters
     ----------
@@ -215,7 +225,7 @@ class TrigramEncoder:
 
 
 def _trigrams(text: str) -> list[str]:
-    padded = f" {text.lower()} "
+    padded = f" {unicodedata.normalize('NFC', text.lower())} "
     return [padded[i : i + 3] for i in range(len(padded) - 2)]
 
 
@@ -243,15 +253,26 @@ def _scores(score: Score, query: Array, key: Array) -> Array:
     return scores
 
 
+def _in_units_of(temperature: float, scores: Array) -> Array:
+    """Return scores / T up to a constant, such that the best of each row is 0 at any T."""
+    xp, scores = floating(**{"score(query, key)": scores})
+    if scores.ndim == 0 or scores.shape[-1] == 0:
+        return scores
+    best = xp.max(scores, axis=-1, keepdims=True)
+    best = xp.where(best == -xp.inf, 0.0, best)  # of a row where every key is hidden
+    return (scores - best) / fitting(xp, temperature, scores.dtype)
+
+
 def _numbers(values: Array | Sequence[object]) -> Array:
     """Copy the values, as an array of numbers."""
     if hasattr(values, "dtype"):
-        namespace(values=values)  # no np.ma, whose mask would be lost
-    if is_torch(values) and not values.is_complex():
+        xp = namespace(values=values)  # no np.ma, whose mask would be lost
+    if is_torch(values):
+        check_real(xp, "values", values)
         return values.clone()
     try:
-        if isinstance(values, set | frozenset):
-            raise TypeError("a set has no order")
+        if isinstance(values, set | frozenset | Mapping | bytes | bytearray):
+            raise TypeError("a set has no order, a mapping has keys of its own, bytes are text")
         numbers = np.array(values if hasattr(values, "dtype") else list(values))
     except (RuntimeError, TypeError, ValueError):  # rows of different lengths, or no numbers
         numbers = np.array(None)

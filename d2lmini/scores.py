@@ -7,7 +7,17 @@ Each takes n queries and m keys, any number of leading batch axes, and returns s
 import math
 from typing import Any
 
-from d2lmini._arrays import Array, check_batch, check_rank, finite_number, floating, positive_number
+from d2lmini._arrays import (
+    Array,
+    check_batch,
+    check_rank,
+    finite_number,
+    fitting,
+    floating,
+    is_torch,
+    positive_number,
+    quiet,
+)
 
 __all__ = [
     "additive_score",
@@ -81,7 +91,8 @@ def scaled_dot_product_score(query: Array, key: Array, *, scale: float | None = 
     TypeError
         If an argument is not an array of real numbers, or NumPy and PyTorch are mixed.
     ValueError
-        If the vectors differ in length, or the batch axes do not broadcast.
+        If the vectors differ in length, the batch axes do not broadcast, or `scale` does not fit
+        the dtype.
 
     References
     ----------
@@ -94,12 +105,12 @@ def scaled_dot_product_score(query: Array, key: Array, *, scale: float | None = 
     >>> scaled_dot_product_score(q, q)
     array([[2.]])
     """
-    _, query, key = floating(query=query, key=key)
+    xp, query, key = floating(query=query, key=key)
     _check_same_space(query, key)
     if scale is None:
         scale = 1 / math.sqrt(max(query.shape[-1], 1))
     else:
-        scale = finite_number("scale", scale)
+        scale = _scale_that_fits(xp, scale, query.dtype)
     return (query * scale) @ key.mT
 
 
@@ -138,7 +149,8 @@ def cosine_score(query: Array, key: Array) -> Array:
     """
     xp, query, key = floating(query=query, key=key)
     _check_same_space(query, key)
-    return _unit(xp, query) @ _unit(xp, key).mT
+    with quiet(query):
+        return _unit(xp, query) @ _unit(xp, key).mT
 
 
 def gaussian_score(query: Array, key: Array, *, width: float = 1.0) -> Array:
@@ -161,7 +173,7 @@ def gaussian_score(query: Array, key: Array, *, width: float = 1.0) -> Array:
     -------
     array, shape (..., n, m)
         Computed from the differences themselves, which takes n·m·d numbers of memory and loses no
-        digits, as expanding the square would.
+        digits, as expanding the square would. A score too far below 0 for the dtype is -inf.
 
     Raises
     ------
@@ -184,8 +196,10 @@ def gaussian_score(query: Array, key: Array, *, width: float = 1.0) -> Array:
     """
     xp, query, key = floating(query=query, key=key)
     _check_same_space(query, key)
-    difference = (query[..., :, None, :] - key[..., None, :, :]) / positive_number("width", width)
-    return -xp.sum(difference**2, axis=-1) / 2
+    width = fitting(xp, positive_number("width", width), query.dtype)
+    with quiet(query):
+        difference = (query[..., :, None, :] - key[..., None, :, :]) / width  # (..., n, m, d)
+        return -_squared_length(xp, difference) / 2
 
 
 def bilinear_score(query: Array, key: Array, weight: Array) -> Array:
@@ -282,8 +296,25 @@ def _unit(xp: Any, x: Array) -> Array:
         return x
     largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
     x = x / xp.where(largest > 0, largest, 1.0)
-    squared = xp.sum(x * x, axis=-1, keepdims=True)
+    squared = _squared_length(xp, x)[..., None]
     return x / xp.sqrt(xp.where(squared > 0, squared, 1.0))
+
+
+def _squared_length(xp: Any, x: Array) -> Array:
+    """Return |x|², (...), of vectors (..., d)."""
+    if is_torch(x):
+        return xp.sum(x * x, axis=-1)
+    return xp.vecdot(x, x)  # NumPy's sum of float16 stalls at 2048 where x is not contiguous
+
+
+def _scale_that_fits(xp: Any, scale: float, dtype: Any) -> float:
+    number, largest = finite_number("scale", scale), float(xp.finfo(dtype).max)
+    if abs(number) > largest:
+        raise ValueError(
+            f"scale = {number:g} does not fit {dtype}, whose largest number is {largest:g}; "
+            "use a smaller scale, or float64"
+        )
+    return number
 
 
 def _check_spaces(query: Array, key: Array) -> None:

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
-from d2lmini._arrays import Array, check_mask, floating, is_torch, namespace, whole_number
+from d2lmini._arrays import Array, check_mask, floating, is_torch, namespace, quiet, whole_number
 
 __all__ = ["masked_softmax", "softmax"]
 
@@ -60,11 +58,11 @@ def softmax(scores: Array, *, axis: int = -1) -> Array:
         return xp.softmax(scores, dim=axis)  # PyTorch's own: one pass instead of four
     if scores.shape[axis] == 0:
         return xp.zeros_like(scores)
-    if scores.dtype == xp.float16:  # a float16 sum stalls at 2048, and overflows at 65504
-        return xp.astype(softmax(xp.astype(scores, xp.float32), axis=axis), xp.float16)
-    with np.errstate(over="ignore"):  # a gap too wide for the dtype is -inf, whose exp is 0
+    with quiet(scores):  # a gap too wide for the dtype is -inf, whose exp is 0
+        if scores.dtype == xp.float16:  # a float16 sum stalls at 2048, and overflows at 65504
+            return xp.astype(softmax(xp.astype(scores, xp.float32), axis=axis), xp.float16)
         e = xp.exp(scores - xp.max(scores, axis=axis, keepdims=True))
-    return e / xp.sum(e, axis=axis, keepdims=True)
+        return e / xp.sum(e, axis=axis, keepdims=True)
 
 
 def masked_softmax(scores: Array, mask: Array | None = None, *, axis: int = -1) -> Array:
@@ -120,7 +118,8 @@ def softmax_over(xp: Any, scores: Array, visible: Array, *, axis: int = -1) -> A
     """Softmax over the visible keys, whose scores are finite; the core of `masked_softmax`."""
     has_key = xp.any(visible, axis=axis, keepdims=True)
     # A row without keys is filled with 0, not -inf, so that no NaN ever arises, then set to 0.
-    fill = xp.where(has_key, xp.asarray(-xp.inf, dtype=scores.dtype), 0.0)
+    hidden = xp.asarray(-xp.inf, dtype=scores.dtype, device=scores.device)
+    fill = xp.where(has_key, hidden, 0.0)
     weights = softmax(xp.where(visible, scores, fill), axis=axis)
     return xp.where(has_key, weights, 0.0)
 

@@ -15,6 +15,20 @@ PAGES = [*pages_of(ROOT / "_toc.yml"), "search", "genindex"]
 WHERE = "{exclude: [['.katex'], ['th:has(> p > .math:only-child)'], ['.highlight pre']]}"
 CODE = "{include: [['.highlight pre']]}"
 ALL_RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
+# Where the keyboard is: what it is called, and whether a reader sees that it is there.
+FOCUS = """() => {
+    const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
+    at.dataset.reached = '';
+    const label = at.ariaLabel || at.labels?.[0]?.textContent || at.title || at.textContent;
+    return {
+        tag: at.tagName, name: (label || at.placeholder || '').trim(),
+        seen: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
+        shown: box.width > 0 && box.height > 0,
+    };
+}"""
+MISSED = """[...document.querySelectorAll('a[href], button, input, summary, select, [tabindex="0"]')]
+    .filter(e => e.checkVisibility({visibilityProperty: true}) && !('reached' in e.dataset))
+    .map(e => e.outerHTML.slice(0, 200))"""
 COLOURS = "{type: 'rule', values: ['color-contrast']}"
 each = pytest.mark.parametrize("page", PAGES)
 
@@ -51,6 +65,21 @@ def test_each_page(visit, address, page):
             assert seen.tab.evaluate("document.documentElement.scrollWidth") <= width
             assert findings(seen.tab, ALL_RULES) == [], (scheme, width)
     assert seen.said == []
+
+
+@pytest.mark.parametrize(("page", "width"), [*((page, 1280) for page in PAGES), (PAGES[3], 390)])
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(visit, page, width):
+    tab = visit(page, width).tab
+    names = []
+    for _ in range(1000):
+        tab.keyboard.press("Tab")
+        at = tab.evaluate(FOCUS)
+        if at["tag"] == "BODY":
+            break
+        assert at["name"] and at["seen"] and at["shown"], at
+        names.append(at["name"])
+    assert names[0] == "Skip to main content"
+    assert tab.evaluate(MISSED) == []
 
 
 def test_axe_finds_what_is_wrong(visit):
