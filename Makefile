@@ -19,7 +19,7 @@ serve: .venv/installed  ## show the book on localhost and rebuild it when a file
 	@$(RUN) scripts/serve.py
 
 test: .venv/installed  ## run every test: library, notebooks, book, linters
-	@$(RUN) -m pytest
+	@$(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
 
 stable: .venv/installed  ## run the notebooks on other CPU kernels: the stored outputs must hold
 	@for cpu in default avx2; do echo "CPU kernels: $$cpu"; \
