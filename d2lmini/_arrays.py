@@ -112,25 +112,26 @@ def floating(**arrays: Array) -> tuple[Any, ...]:
 
 def is_floating(xp: Any, dtype: Any) -> bool:
     """Tell whether one can compute with a dtype as it is: a float of two bytes or more."""
-    return dtype.itemsize > 1 and _is_kind(xp, dtype, "real floating")
+    return getattr(dtype, "itemsize", 8) > 1 and is_kind(xp, dtype, "real floating")
 
 
 def check_real(xp: Any, name: str, x: Array) -> None:
     """Raise TypeError unless ``x`` holds real numbers: floats, integers or booleans."""
     dtype = x.dtype
-    if is_floating(xp, dtype) or _is_kind(xp, dtype, ("bool", "integral")):
+    if is_floating(xp, dtype) or is_kind(xp, dtype, ("bool", "integral")):
         return
-    if _is_kind(xp, dtype, "real floating"):  # float8 and float4 are for storage
-        raise TypeError(f"{name} has dtype {dtype}, which cannot compute; give {name}.float()")
+    if is_kind(xp, dtype, "real floating"):  # float8 and float4 are for storage
+        raise TypeError(f"{name} has dtype {dtype}, which only stores; give {name}.float()")
     way_out = ""
-    if _is_kind(xp, dtype, "complex floating"):
+    if is_kind(xp, dtype, "complex floating"):
         way_out = f"; give {name}.real or abs({name})"
-    elif getattr(dtype, "hasobject", False):
+    elif str(dtype) == "object":
         way_out = f"; give {name}.astype(float)"
     raise TypeError(f"{name} must hold real numbers, got {dtype}{way_out}")
 
 
-def _is_kind(xp: Any, dtype: Any, kind: str | tuple[str, ...]) -> bool:
+def is_kind(xp: Any, dtype: Any, kind: str | tuple[str, ...]) -> bool:
+    """Tell whether a dtype is of one of the array API's kinds."""
     try:
         return bool(xp.isdtype(dtype, kind))
     except TypeError:  # NumPy's StringDType, of which it has not heard itself
@@ -160,7 +161,7 @@ def broadcasts_to(x: Array, shape: tuple[int, ...]) -> bool:
     """Tell whether each axis of `x`, counted from the last, is 1 or that of `shape`."""
     own = tuple(x.shape)
     pairs = zip(reversed(own), reversed(shape), strict=False)
-    return len(own) <= len(shape) and all(a in (1, b) for a, b in pairs)
+    return len(own) <= len(shape) and all(a == 1 or a == b for a, b in pairs)
 
 
 def _padding_hint(scores_shape: tuple[int, ...]) -> str:
@@ -201,12 +202,18 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
     if isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
     try:
-        number = operator.index(value)
+        number = value if _is_int(value) else operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
     if number < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {number}")
     return number
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    """Tell whether a number is an int, or a size that PyTorch, as it exports, leaves open."""
+    torch = sys.modules.get("torch")
+    return isinstance(value, int) or (torch is not None and isinstance(value, torch.SymInt))
 
 
 def finite_number(name: str, value: Any) -> float:

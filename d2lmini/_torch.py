@@ -31,17 +31,24 @@ def tensor_like(name: str, x: Tensor, weight: Tensor, width: int | None = None) 
             f"{name} must be a PyTorch tensor, got a NumPy array; convert it with "
             f"torch.as_tensor({name})"
         )
-    if x.ndim < 2 or width not in (None, x.shape[-1]):
+    if x.ndim < 2 or (width is not None and width != x.shape[-1]):
         raise ValueError(f"{name} must have shape (..., n, {width or 'd'}), got {tuple(x.shape)}")
     check_real(xp, name, x)
     if not x.is_floating_point():
         return x.to(weight.dtype)
-    if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+    if x.dtype != weight.dtype and not _autocast(x, weight):
         raise TypeError(
             f"{name} has dtype {x.dtype}, the module's weights have {weight.dtype}; convert one "
             f"of them: {name}.to({weight.dtype}) or module.to({x.dtype})"
         )
     return x
+
+
+def _autocast(*tensors: Tensor) -> bool:
+    """Tell whether PyTorch will bring these to one dtype; it leaves float64 as it is."""
+    kind = tensors[0].device.type
+    available = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return available and all(x.dtype != torch.float64 for x in tensors)
 
 
 def check_dropout(dropout: float) -> float:

@@ -13,7 +13,7 @@ from d2lmini._arrays import (
     namespace,
     quiet,
 )
-from d2lmini.masks import causal as causal_mask
+from d2lmini.masks import causal_mask
 from d2lmini.scores import scaled_dot_product_score
 from d2lmini.weights import masked_softmax, softmax, softmax_over
 
@@ -117,7 +117,7 @@ def attention(
         namespace(query=query, mask=mask)
         check_mask(xp, mask, tuple(scores.shape))
     if causal:
-        earlier = causal_mask(query.shape[-2], key.shape[-2], query)
+        earlier = causal_mask(query.shape[-2], key.shape[-2], like=query)
         mask = earlier if mask is None else mask & earlier
     if score is not scaled_dot_product_score:
         weights = masked_softmax(scores, mask)  # a score of -inf hides its key as well

@@ -6,7 +6,7 @@ Masks combine with ``&``: ``causal_mask(n, like=x) & padding_mask(lengths, n)`` 
 import sys
 from typing import Any
 
-from d2lmini._arrays import Array, is_torch, namespace, whole_number
+from d2lmini._arrays import Array, is_kind, is_torch, namespace, whole_number
 
 __all__ = ["causal_mask", "padding_mask", "sliding_window_mask"]
 
@@ -46,7 +46,7 @@ def causal_mask(num_queries: int, num_keys: int | None = None, *, like: Array) -
     array([[1, 1, 1, 0],
            [1, 1, 1, 1]])
     """
-    return causal(*_sizes(num_queries, num_keys), like)
+    return _key_position(num_queries, num_keys, like) <= 0
 
 
 def sliding_window_mask(
@@ -91,7 +91,8 @@ def sliding_window_mask(
            [0, 0, 1, 1]])
     """
     window = whole_number("window", window, at_least=1)
-    return sliding_window(*_sizes(num_queries, num_keys), window, like)
+    position = _key_position(num_queries, num_keys, like)
+    return (position <= 0) & (position > -window)
 
 
 def padding_mask(lengths: Array, num_keys: int) -> Array:
@@ -129,7 +130,7 @@ def padding_mask(lengths: Array, num_keys: int) -> Array:
     """
     xp = namespace(lengths=lengths)
     num_keys = whole_number("num_keys", num_keys, at_least=0)
-    if not xp.isdtype(lengths.dtype, "integral"):
+    if not is_kind(xp, lengths.dtype, "integral"):
         raise TypeError(f"lengths must be integers, got {lengths.dtype}")
     if lengths.ndim != 1:
         raise ValueError(
@@ -145,22 +146,6 @@ def padding_mask(lengths: Array, num_keys: int) -> Array:
     return keys < xp.astype(lengths, keys.dtype)[:, None, None]
 
 
-def causal(n: int, m: int, like: Array) -> Array:
-    """`causal_mask` of sizes that are known to be good: those of arrays."""
-    return _key_position(n, m, like) <= 0
-
-
-def sliding_window(n: int, m: int, window: int, like: Array) -> Array:
-    """`sliding_window_mask` of sizes that are known to be good."""
-    position = _key_position(n, m, like)
-    return (position <= 0) & (position > -window)
-
-
-def _sizes(num_queries: int, num_keys: int | None) -> tuple[int, int]:
-    n = whole_number("num_queries", num_queries, at_least=0)
-    return n, n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
-
-
 def _known(lengths: Array) -> list[Any]:
     """Return the numbers; none where there are none yet: compiled, in vmap, on the meta device."""
     if is_torch(lengths) and sys.modules["torch"].compiler.is_compiling():
@@ -171,9 +156,11 @@ def _known(lengths: Array) -> list[Any]:
         return []
 
 
-def _key_position(n: int, m: int, like: Array) -> Array:
+def _key_position(num_queries: int, num_keys: int | None, like: Array) -> Array:
     """Position of each key relative to each query, (n, m); the last of both coincide."""
     xp = namespace(like=like)
+    n = whole_number("num_queries", num_queries, at_least=0)
+    m = n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
     keys = xp.arange(m, device=like.device)
     queries = xp.arange(m - n, m, device=like.device)
     return keys[None, :] - queries[:, None]

@@ -6,8 +6,7 @@ from d2lmini._arrays import Array, check_flag, whole_number
 from d2lmini._torch import Tensor, check_dropout, functional, in_transform, nn, tensor_like, torch
 from d2lmini.attention import Attention, attention
 from d2lmini.efficient import KeyValueCache
-from d2lmini.masks import causal as causal_mask
-from d2lmini.masks import sliding_window as sliding_window_mask
+from d2lmini.masks import causal_mask, sliding_window_mask
 from d2lmini.multihead import (
     check_heads,
     check_rows,
@@ -132,7 +131,8 @@ class MultiHeadAttention(nn.Module):
             Hide later keys too (see `causal_mask`: the last query sees every key).
         need_weights : bool
             Return the weights. Without them PyTorch's fused kernel is used: the same output, in
-            less time and memory (but without second derivatives).
+            less time and memory (but without second derivatives, and the scores of hidden keys must
+            fit the dtype).
         cache : KeyValueCache, optional
             Holds the projected keys and values of earlier calls; those of `key` and `value` are
             added. If it has a window, each query sees the keys within the window.
@@ -163,7 +163,8 @@ class MultiHeadAttention(nn.Module):
             k, v = cache.append(k, v)
             mask = _within_window(cache, q, k, mask)
         k, v = (share_heads(x, self.num_heads) for x in (k, v))
-        if need_weights or 0 in (*q.shape, *k.shape, *v.shape) or in_transform(q, k, v):
+        empty = any(size == 0 for x in (q, k, v) for size in x.shape)
+        if need_weights or empty or in_transform(q, k, v):
             heads, weights = attention(q, k, v, mask=mask, causal=causal)
             if self.training and self.dropout > 0:
                 heads = functional.dropout(weights, self.dropout) @ v
@@ -189,7 +190,7 @@ class MultiHeadAttention(nn.Module):
         Its own ``is_causal`` aligns the first query with the first key, so the mask is explicit.
         """
         if causal:
-            earlier = causal_mask(q.shape[-2], k.shape[-2], q)
+            earlier = causal_mask(q.shape[-2], k.shape[-2], like=q)
             mask = earlier if mask is None else mask & earlier
         dropout = self.dropout if self.training else 0.0
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
@@ -285,5 +286,5 @@ def _within_window(cache: KeyValueCache, q: Tensor, k: Tensor, mask: Array | Non
     """Add the window of the cache to the mask."""
     if cache.window is None:
         return mask
-    within = sliding_window_mask(q.shape[-2], k.shape[-2], cache.window, q)
+    within = sliding_window_mask(q.shape[-2], k.shape[-2], window=cache.window, like=q)
     return within if mask is None else mask & within

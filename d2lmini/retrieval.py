@@ -289,7 +289,7 @@ def _copy(value: Array) -> Array:
 
 
 def _encoded(encode: Callable[[list[str]], Array], texts: list[str]) -> Array:
-    vectors = encode(texts)
+    vectors = encode(list(texts))  # a copy: the store's own keys are not to be changed
     namespace(**{"encode(texts)": vectors})
     if vectors.ndim != 2 or vectors.shape[0] != len(texts):
         raise ValueError(

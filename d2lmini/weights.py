@@ -54,13 +54,18 @@ def softmax(scores: Array, *, axis: int = -1) -> Array:
     """
     xp, scores = floating(scores=scores)
     _check_axis(scores, axis)
+    return _softmax(xp, scores, axis)
+
+
+def _softmax(xp: Any, scores: Array, axis: int) -> Array:
+    """`softmax` of scores that are known to be good."""
     if is_torch(scores):
         return xp.softmax(scores, dim=axis)  # PyTorch's own: one pass instead of four
     if scores.shape[axis] == 0:
         return xp.zeros_like(scores)
     with quiet(scores):  # a gap too wide for the dtype is -inf, whose exp is 0
         if scores.dtype == xp.float16:  # a float16 sum stalls at 2048, and overflows at 65504
-            return xp.astype(softmax(xp.astype(scores, xp.float32), axis=axis), xp.float16)
+            return xp.astype(_softmax(xp, xp.astype(scores, xp.float32), axis), xp.float16)
         e = xp.exp(scores - xp.max(scores, axis=axis, keepdims=True))
         return e / xp.sum(e, axis=axis, keepdims=True)
 
@@ -117,11 +122,11 @@ def masked_softmax(scores: Array, mask: Array | None = None, *, axis: int = -1) 
 def softmax_over(xp: Any, scores: Array, visible: Array, *, axis: int = -1) -> Array:
     """Softmax over the visible keys, whose scores are finite; the core of `masked_softmax`."""
     has_key = xp.any(visible, axis=axis, keepdims=True)
-    # A row without keys is filled with 0, not -inf, so that no NaN ever arises, then set to 0.
+    # A row without keys is filled with 0, not -inf, so that no NaN ever arises.
     hidden = xp.asarray(-xp.inf, dtype=scores.dtype, device=scores.device)
     fill = xp.where(has_key, hidden, 0.0)
-    weights = softmax(xp.where(visible, scores, fill), axis=axis)
-    return xp.where(has_key, weights, 0.0)
+    weights = _softmax(xp, xp.where(visible, scores, fill), axis)
+    return xp.where(visible, weights, 0.0)  # and what is hidden has no gradient, not even inf · 0
 
 
 def _check_axis(scores: Array, axis: int) -> None:

@@ -1,5 +1,7 @@
 """What is turned away at the door, alike in every function: kinds of arrays, and of numbers."""
 
+import warnings
+
 import numpy as np
 import pytest
 from comparing import dtype_name, needs_torch
@@ -62,8 +64,10 @@ def test_complex_numbers(xp, function, name, dtype):
         (np.array([["a", "b"]]), "<U1"),
         (np.array([[None, 1.0]]), "object"),
         (np.array([["2020-01-01"]], dtype="M8[D]"), "datetime64"),
+        (np.array([["a", "b"]], dtype=np.dtypes.StringDType()), "StringDType"),
+        (np.zeros((1, 2), dtype=[("a", "f4")]), "'a'"),
     ],
-    ids=["strings", "objects", "dates"],
+    ids=["strings", "objects", "dates", "new strings", "records"],
 )
 def test_what_numpy_calls_an_array_but_holds_no_numbers(function, name, bad, dtype):
     with pytest.raises(TypeError, match=rf"{name} must hold real numbers, got .*{dtype}"):
@@ -164,3 +168,146 @@ def test_parameters_are_tensors():
     parameter = torch.nn.Parameter(torch.ones(2, 2))
     d2lmini.attention(parameter, parameter, parameter).output.sum().backward()
     assert parameter.grad is not None
+
+
+@each_argument
+def test_numbers_that_can_be_converted_are_told_how(xp, function, name):
+    with pytest.raises(TypeError, match=rf"give {name}\.real or abs\({name}\)"):
+        call(xp, function, **{name: xp.ones(TABLE, dtype=xp.complex64)})
+    with pytest.raises(TypeError, match=rf"got object; give {name}\.astype\(float\)"):
+        call(np, function, **{name: np.ones(TABLE, dtype=object)})
+
+
+# Tensors that are no plain tables of numbers
+
+ODD = {
+    "sparse": ("sparse or opaque", r"x\.to_dense\(\)"),
+    "sparse rows": ("sparse or opaque", r"x\.to_dense\(\)"),
+    "opaque": ("sparse or opaque", r"x\.to_dense\(\)"),
+    "nested": ("nested", r"x\.to_padded_tensor\(0\.0\), with padding_mask"),
+    "jagged": ("nested", r"x\.to_padded_tensor\(0\.0\), with padding_mask"),
+    "quantized": ("quantized", r"x\.dequantize\(\)"),
+}
+
+
+def odd_tensor(kind):
+    import torch
+
+    ones = torch.ones(TABLE)
+    with warnings.catch_warnings():  # PyTorch warns that some are prototypes, or will go
+        warnings.simplefilter("ignore")
+        match kind:
+            case "sparse":
+                return ones.to_sparse()
+            case "sparse rows":
+                return ones.to_sparse_csr()
+            case "opaque":
+                return ones.to_mkldnn()
+            case "nested":
+                return torch.nested.nested_tensor([ones, ones])
+            case "jagged":
+                return torch.nested.nested_tensor([ones, ones], layout=torch.jagged)
+            case "quantized":
+                return torch.quantize_per_tensor(ones, 0.1, 0, torch.qint8)
+
+
+@needs_torch
+@each_argument
+@pytest.mark.parametrize("kind, words", ODD.items(), ids=ODD)
+def test_a_tensor_that_is_not_dense(function, name, kind, words):
+    import torch
+
+    said = rf"{name} must be a dense tensor, got a {words[0]} one; give {words[1]}"
+    with pytest.raises(TypeError, match=said):
+        call(torch, function, **{name: odd_tensor(kind)})
+
+
+@needs_torch
+@pytest.mark.parametrize("kind", ODD)
+def test_a_tensor_that_is_not_dense_anywhere_else(kind):
+    import torch
+
+    bad, x = odd_tensor(kind), torch.ones(TABLE)
+    calls = {
+        "mask": lambda: d2lmini.attention(x, x, x, mask=bad),
+        "x": lambda: d2lmini.split_heads(bad, 2),
+        "like": lambda: d2lmini.causal_mask(2, like=bad),
+        "lengths": lambda: d2lmini.padding_mask(bad, 2),
+        "key": lambda: d2lmini.KeyValueCache().append(bad, x),
+        "values": lambda: d2lmini.KeyValueStore(["a", "b"], bad),
+        "w_o": lambda: d2lmini.multi_head_attention(x, x, x, x, x, x, bad, num_heads=1),
+        "query": lambda: d2lmini.MultiHeadAttention(2, 1)(bad),
+        "value": lambda: d2lmini.AdditiveAttention(2, 2, 2)(x, x, bad),
+    }
+    for name, bad_call in calls.items():
+        with pytest.raises(TypeError, match=f"{name} must be a dense tensor"):
+            bad_call()
+    with pytest.raises(TypeError, match="x must be a dense tensor"):
+        d2lmini.SelfAttention(2)(bad)
+
+
+@needs_torch
+@each_argument
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("alone", [True, False])
+def test_floats_that_are_only_stored(function, name, dtype, alone):
+    """Also where all arguments are of that dtype."""
+    import torch
+
+    bad = torch.ones(TABLE).to(getattr(torch, dtype))
+    arguments = {name: bad}
+    if not alone:
+        arguments = {n: bad if n != "w_v" else bad[0] for n in FUNCTIONS[function]}
+    with pytest.raises(
+        TypeError, match=rf"has dtype torch\.{dtype}, which only stores; .*\.float\(\)"
+    ):
+        call(torch, function, **arguments)
+
+
+# What the user has set for all of his program changes no number
+
+
+def numbers(result):
+    return [x.tolist() for x in (result if isinstance(result, tuple) else (result,))]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_numpy_may_be_told_to_raise(function):
+    """Weights that round to 0 are no floating-point error."""
+    rng = np.random.default_rng(0)
+    arrays = {
+        name: rng.standard_normal(3 if name == "w_v" else (3, 3)) for name in FUNCTIONS[function]
+    }
+    if "query" in arrays:
+        arrays["query"][0], arrays["query"][1] = 60, 1e-170
+    else:
+        arrays["scores"][0] = [0, -700, -740]
+    expected = numbers(getattr(d2lmini, function)(**arrays))
+    with np.errstate(all="raise"):
+        assert numbers(getattr(d2lmini, function)(**arrays)) == expected
+
+
+@needs_torch
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_default_device_makes_no_difference(function):
+    import torch
+
+    with torch.device("meta"):
+        arrays = {
+            name: torch.ones(2 if name == "w_v" else TABLE, device="cpu")
+            for name in FUNCTIONS[function]
+        }
+        assert first(getattr(d2lmini, function)(**arrays)).device.type == "cpu"
+
+
+@needs_torch
+def test_a_default_device_makes_no_difference_to_masks_and_modules():
+    import torch
+
+    layer, x = d2lmini.MultiHeadAttention(4, 2), torch.ones(2, 3, 4)
+    lengths = torch.tensor([0, 2])
+    with torch.device("meta"):
+        mask = d2lmini.padding_mask(lengths, 3) & d2lmini.causal_mask(3, like=x)
+        for need_weights in (False, True):
+            output = layer(x, mask=mask, causal=True, need_weights=need_weights).output
+            assert output.device.type == "cpu"

@@ -519,3 +519,70 @@ def test_a_number_beyond_every_float_is_not_finite(name):
     score = {"width": gaussian_score, "scale": scaled_dot_product_score}[name]
     with pytest.raises(ValueError, match=f"{name} must be finite"):
         score(np.ones((1, 1)), np.ones((1, 1)), **{name: 10**400})
+
+
+@each_dtype
+def test_hidden_keys_may_be_huge_enough_for_their_scores_to_overflow(xp, dtype):
+    """Without a warning: nothing that is seen has overflowed."""
+    largest = {"float16": 6e4, "bfloat16": 3e38, "float32": 3e38, "float64": 1.7e308}[dtype]
+    as_dtype = {"dtype": getattr(xp, dtype)}
+    query = xp.asarray([[largest, largest]], **as_dtype)
+    key = xp.asarray([[0, 0], [largest, largest], [largest, -largest]], **as_dtype)
+    value, mask = xp.asarray([[1.0], [2.0], [3.0]], **as_dtype), xp.asarray([True, False, False])
+    for score in (scaled_dot_product_score, dot_product_score, cosine_score):
+        output, weights = attention(query, key, value, mask=mask, score=score)
+        assert (output.tolist(), weights.tolist()) == ([[1]], [[1, 0, 0]])
+    output, _ = attention(0 * query, key, value, mask=mask, score=gaussian_score)
+    assert output.tolist() == [[1]]
+
+
+@needs_torch
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_gradients_are_finite_where_hidden_keys_and_values_are_huge(dtype):
+    """A gradient that overflows at what is hidden must not meet the weight 0: inf · 0 is NaN."""
+    import torch
+
+    largest = torch.finfo(getattr(torch, dtype)).max
+    query, key, value = (torch.ones(n, 4, dtype=getattr(torch, dtype)) for n in (1, 3, 3))
+    key[2], value[2] = largest, largest
+    leaves = [x.requires_grad_() for x in (query, key, value)]
+    with no_nan_in_backward():
+        output, weights = attention(*leaves, mask=torch.tensor([True, True, False]))
+        (output.sum() + weights.sum()).backward()
+    assert output.tolist() == [[1, 1, 1, 1]]
+    assert all(x.grad.isfinite().all() for x in leaves)
+    assert not key.grad[2].any()
+    assert not value.grad[2].any()
+
+
+# PyTorch's transforms
+
+
+@needs_torch
+def test_it_compiles_once_for_all_lengths():
+    import torch
+
+    def attend(x):
+        return attention(x, x, x, causal=True).output
+
+    torch.compiler.reset()
+    compiled = torch.compile(attend, backend="eager", fullgraph=True)
+    for n in range(2, 15):  # more lengths than PyTorch compiles one function for
+        x = torch.randn(n, 4)
+        assert torch.allclose(compiled(x), attend(x), atol=1e-6)
+
+
+@needs_torch
+def test_parameters_of_a_score_may_change_in_a_compiled_function():
+    import torch
+
+    def attend(x, number):
+        first = attention(x, x, x, score=lambda q, k: gaussian_score(q, k, width=number))
+        second = lambda q, k: scaled_dot_product_score(q, k, scale=number)  # noqa: E731
+        return first.output + attention(x, x, x, score=second).output
+
+    torch.compiler.reset()
+    compiled = torch.compile(attend, backend="eager", fullgraph=True)
+    x = torch.randn(3, 4)
+    for number in (0.5, 1.0, 2.0, 3.0):
+        assert torch.allclose(compiled(x, number), attend(x, number), atol=1e-6)

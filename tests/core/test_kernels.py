@@ -256,3 +256,21 @@ def test_tiny_distances_are_measured_in_widths():
     query, key = np.array([[1e-200]]), np.array([[3e-200], [1e-200]])
     _, weights = nadaraya_watson(query, key, np.ones((2, 1)), kernel="boxcar", width=1e-200)
     np.testing.assert_array_equal(weights, [[0.0, 1.0]])
+
+
+@each_dtype
+@each_kernel
+@pytest.mark.parametrize("width", [5e-324, 1e-310, 1e-300, 1e-160, 1e300, 1.7e308])
+def test_a_width_at_the_end_of_all_numbers(xp, dtype, kernel, width):
+    """A narrow kernel sees the equal key alone, a wide one all of them; no NaN, and no warning."""
+    query, key, value = (
+        xp.asarray(x, dtype=getattr(xp, dtype))
+        for x in ([[1.0], [2.0]], [[1.0], [3.0], [7.0]], [[10.0], [20.0], [60.0]])
+    )
+    with np.errstate(all="raise"):
+        output, weights = nadaraya_watson(query, key, value, kernel=kernel, width=width)
+    if width < 1:
+        assert weights.tolist() == [[1, 0, 0], [0, 0, 0]]
+        assert output.tolist() == [[10], [0]]
+    else:
+        np.testing.assert_allclose(np.array(weights.tolist()), 1 / 3, rtol=1e-2)

@@ -170,3 +170,49 @@ def test_masks_are_made_on_the_device_of_like():
     elsewhere = torch.zeros(0, device="meta")
     assert causal_mask(2, 3, like=elsewhere).device.type == "meta"
     assert sliding_window_mask(2, window=1, like=elsewhere).device.type == "meta"
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+def test_lengths_of_unsigned_integers(xp, dtype):
+    """PyTorch does not compare these with int64 itself."""
+    lengths = xp.asarray([2, 0], dtype=getattr(xp, dtype))
+    assert as_rows(padding_mask(lengths, 3)[:, 0, :]) == ["xx.", "..."]
+
+
+# Where PyTorch runs a function before there are numbers
+
+
+@needs_torch
+def test_lengths_within_vmap():
+    import torch
+
+    lengths = torch.tensor([[1, 3], [0, 2]])
+    masks = torch.func.vmap(lambda some: padding_mask(some, 3))(lengths)
+    assert torch.equal(masks, torch.stack([padding_mask(some, 3) for some in lengths]))
+
+
+@needs_torch
+def test_lengths_on_the_meta_device():
+    import torch
+
+    mask = padding_mask(torch.tensor([1, 3], device="meta"), 3)
+    assert (mask.device.type, tuple(mask.shape), mask.dtype) == ("meta", (2, 1, 3), torch.bool)
+
+
+@needs_torch
+def test_masks_compile_once_for_all_sizes():
+    import torch
+
+    def masks(lengths, x):
+        m = x.shape[0]
+        return (
+            padding_mask(lengths, m)
+            & causal_mask(m, like=x)
+            & sliding_window_mask(m, window=2, like=x)
+        )
+
+    torch.compiler.reset()
+    compiled = torch.compile(masks, backend="eager", fullgraph=True)
+    lengths = torch.tensor([1, 2])
+    for m in range(2, 15):  # more sizes than PyTorch compiles one function for
+        assert torch.equal(compiled(lengths, torch.zeros(m)), masks(lengths, torch.zeros(m)))

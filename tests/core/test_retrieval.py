@@ -5,7 +5,7 @@ import math
 import numpy as np
 import oracles
 import pytest
-from comparing import assert_close, dtype_name, many, needs_torch
+from comparing import assert_close, dtype_name, each_dtype, many, needs_torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -240,6 +240,8 @@ def test_tensors_as_values():
         (["a"], [1j], TypeError, "values must be .*1j"),
         (["a", "b"], [[1, 2], [3]], TypeError, "values .* vectors of one length"),
         (["a"], {"a": 1}, TypeError, "values must be .*dict"),
+        (["a"], {1: 2}, TypeError, "values must be .*dict"),  # not the numbers that are its keys
+        (["a", "b"], b"12", TypeError, "values must be .*bytes"),
         (
             ["a"],
             np.zeros((1, 2, 3)),
@@ -356,3 +358,78 @@ def test_a_query_that_is_no_text_is_named(store, encode, query):
 def test_a_score_that_returns_no_array_is_named(store, encode, returned):
     with pytest.raises(TypeError, match=r"score\(query, key\) must be a NumPy array"):
         store.attend("Alice", encode=encode, score=lambda q, k: returned)
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-310, 1e-300, 1e-30, 1e-12])
+@pytest.mark.parametrize("size", [1.0, 1e10, -1e10, 1e-3])
+@each_dtype
+def test_at_any_low_temperature_the_best_match_is_the_answer(xp, dtype, temperature, size):
+    """Also where score / T does not fit the dtype, or T itself does not."""
+    if dtype == "float16" and abs(size) > 1:
+        size /= 1e6
+    vectors = {"a": [1.0, 0.0], "b": [0.5, 1.0], "c": [0.5, -1.0]}
+
+    def encode(texts):
+        return xp.asarray([vectors[text] for text in texts], dtype=getattr(xp, dtype))
+
+    def score(query, key):
+        return size * (query @ key.mT)
+
+    store = KeyValueStore(["a", "b", "c"], xp.asarray([1.0, 2.0, 4.0]))
+    with np.errstate(all="raise"):
+        answer = store.attend("a", encode=encode, score=score, temperature=temperature)
+    expected = ([1, 0, 0], 1) if size > 0 else ([0, 0.5, 0.5], 3)  # of equal ones the mean
+    assert (answer.weights.tolist(), float(answer.output)) == expected
+
+
+def test_at_any_high_temperature_the_mean_is_the_answer(xp):
+    store = KeyValueStore(["a", "b"], xp.asarray([1.0, 2.0], dtype=xp.float32))
+
+    def encode(texts):
+        return xp.asarray([[float(t == "a")] for t in texts], dtype=xp.float32)
+
+    with np.errstate(all="raise"):
+        assert store.attend("a", encode=encode, temperature=1.7e308).output == 1.5
+
+
+def test_a_score_may_hide_keys_of_a_store():
+    """Some, or all of them."""
+    hidden = {"some": [[0.0, -math.inf]], "all": [[-math.inf, -math.inf]]}
+    for which, answer in (("some", 1.0), ("all", 0.0)):
+        store = KeyValueStore(["a", "b"], [1.0, 2.0])
+        output = store.attend(
+            "a",
+            encode=lambda texts: np.ones((len(texts), 1)),
+            score=lambda q, k, which=which: np.array(hidden[which]),
+            temperature=1e-310,
+        ).output
+        assert output == answer
+
+
+def test_an_accent_may_be_written_in_two_ways():
+    """In Unicode as one letter, or as a letter and a sign; a soft lookup does not see which."""
+    composed, apart = "caf\u00e9", "cafe\u0301"
+    encode = TrigramEncoder([composed, "cafe"])
+    assert_close(encode([apart]), encode([composed]))
+    assert TrigramEncoder([apart]).vocabulary == TrigramEncoder([composed]).vocabulary
+
+
+def test_an_encoder_cannot_change_the_keys():
+    store = KeyValueStore(["a", "b"], [1.0, 2.0])
+
+    def encode(texts):
+        vectors = np.ones((len(texts), 1))
+        texts.clear()
+        return vectors
+
+    assert store.attend(["a", "b", "c"], encode=encode).output.tolist() == [1.5] * 3
+    assert list(store) == ["a", "b"]
+    assert len(store) == 2
+
+
+@needs_torch
+def test_complex_tensors_are_no_values():
+    import torch
+
+    with pytest.raises(TypeError, match=r"values must hold real numbers, got torch\.complex64"):
+        KeyValueStore(["a"], torch.ones(1, dtype=torch.complex64))

@@ -324,3 +324,42 @@ def test_vmap_and_forward_mode(name):
     numeric = (score(query + step, key) - score(query - step, key)) / (2 * step)
     assert torch.allclose(primal, together)
     assert torch.allclose(tangent, numeric, atol=1e-6)
+
+
+# Numbers at the ends of what a dtype holds
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_float16_length_of_many_numbers(order):
+    """NumPy's own sum of float16 stalls at 2048 along an axis that is not contiguous."""
+    x = np.asarray(np.ones((2, 5000), np.float16), order=order)
+    assert cosine_score(x, x).tolist() == [[1, 1], [1, 1]]
+    np.testing.assert_allclose(gaussian_score(0 * x, x / 64), -5000 / 2 / 64**2, rtol=1e-3)
+
+
+@each_dtype
+@pytest.mark.parametrize("width", [5e-324, 1e-310, 1e-200, 1e-60, 1e60, 1e200, 1.7e308])
+def test_a_width_at_the_end_of_all_numbers(xp, dtype, width):
+    """Also one that the dtype does not hold: equal vectors score 0, others 0 or far below."""
+    query, key = (
+        xp.asarray(x, dtype=getattr(xp, dtype)) for x in ([[1.0, 0.0]], [[1.0, 0.0], [1.0, 2.0]])
+    )
+    with np.errstate(all="raise"):
+        scores = gaussian_score(query, key, width=width)
+    assert dtype_name(scores) == dtype
+    same, other = scores[0, :].tolist()
+    assert same == 0
+    assert other < -1e9 if width < 1 else -1e-100 <= other <= 0
+
+
+@pytest.mark.parametrize(
+    "dtype, largest", [("float16", "65504"), ("float32", "3.40282e"), ("float64", "")]
+)
+def test_a_scale_that_does_not_fit_the_dtype(xp, dtype, largest):
+    x = xp.asarray([[0.0, 1.0]], dtype=getattr(xp, dtype))
+    if not largest:
+        assert float(scaled_dot_product_score(x, x, scale=1e300)[0, 0]) == 1e300
+        return
+    words = rf"scale = -1e\+300 does not fit .*{dtype}, whose largest number is {largest}"
+    with pytest.raises(ValueError, match=words):
+        scaled_dot_product_score(x, x, scale=-1e300)

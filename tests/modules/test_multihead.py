@@ -705,3 +705,61 @@ def test_its_own_causal_option_is_the_mask():
     attend, x = layer(), sequence()
     expected = attend(x, mask=causal_mask(5, like=x)).output
     assert_close(attend(x, causal=True).output, expected, **EXACT)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@either_path
+def test_it_can_be_exported_for_any_batch_and_length(need_weights, strict):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attend = layer(8, 2, num_kv_heads=1)
+
+        def forward(self, x, lengths):
+            mask = padding_mask(lengths, x.shape[1]) & causal_mask(x.shape[1], like=x)
+            options = {"mask": mask, "causal": True, "need_weights": need_weights}
+            return self.attend(x, **options).output
+
+    model = Model()
+    batch, length = torch.export.Dim("batch", min=2, max=9), torch.export.Dim("n", min=2, max=9)
+    exported = torch.export.export(
+        model,
+        (sequence(2, 5, 8), torch.tensor([1, 3])),
+        dynamic_shapes=({0: batch, 1: length}, {0: batch}),
+        strict=strict,
+    ).module()
+    given = sequence(3, 7, 8), torch.tensor([0, 7, 2])
+    assert_close(exported(*given), model(*given), **EXACT)
+
+
+@either_path
+def test_it_compiles_once_for_all_lengths(need_weights):
+    attend = layer()
+    torch.compiler.reset()
+    compiled = torch.compile(attend, backend="eager", fullgraph=True)
+    for n in range(2, 15):  # more lengths than PyTorch compiles one function for
+        x = sequence(2, n, 8)
+        output = compiled(x, causal=True, need_weights=need_weights).output
+        assert_close(output, attend(x, causal=True).output, **EXACT)
+
+
+@either_path
+def test_autocast_does_not_narrow_float64(need_weights):
+    """PyTorch leaves float64 as it is; the error says so at the door, and not from within."""
+    attend = layer(dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(TypeError, match="has dtype"):
+        attend(sequence(dtype=torch.float64), need_weights=need_weights)
+
+
+def test_dtypes_are_compared_on_a_device_without_autocast():
+    attend = layer(dtype=torch.float32).to("meta")
+    with pytest.raises(TypeError, match=r"query has dtype torch\.float64, the module's weights"):
+        attend(sequence().to("meta"))
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_floats_that_are_only_stored(dtype):
+    x = sequence(dtype=torch.float32).to(dtype)
+    for attend in (layer(dtype=torch.float32), MultiHeadAttention(8, 2).to(dtype)):
+        with pytest.raises(TypeError, match=r"query has dtype torch\.float8.*query\.float\(\)"):
+            attend(x)

@@ -4,6 +4,7 @@ As in ``tests/test_reported_faults.py``: each test carries its source in its id,
 means "may attend", whatever the convention of the source.
 """
 
+import functools
 import inspect
 import warnings
 
@@ -401,3 +402,69 @@ def test_weights_are_there_whenever_they_are_asked_for():
             attend.train(training)
             assert attend(x, need_weights=True).weights.shape == (2, 2, 3, 3)
             assert attend(x).weights is None
+
+
+# Where PyTorch compiles and exports
+
+
+DYNAMIC = {
+    "MultiHeadAttention": lambda: layer(),
+    "MultiHeadAttention, weights": lambda: functools.partial(layer(), need_weights=True),
+    "SelfAttention": lambda: SelfAttention(8, 4, 5).double(),
+    "AdditiveAttention": lambda: with_itself(AdditiveAttention(8, 8, 4).double()),
+}
+
+
+def with_itself(module):
+    return lambda x, mask: module(x, x, x, mask=mask)
+
+
+@source("pytorch#97158")
+@pytest.mark.parametrize("made", DYNAMIC.values(), ids=DYNAMIC)
+def test_it_compiles_with_dynamic_shapes(made):
+    """Whether a name stands for an open size or a number: ``size in (1, n)`` does not tell."""
+    attend = made()
+    torch.compiler.reset()
+    compiled = torch.compile(attend, backend="eager", fullgraph=True, dynamic=True)
+    for batch, n in ((2, 3), (4, 6), (1, 2), (2, 0), (0, 3)):
+        x, mask = sequence(batch, n, 8), torch.rand(batch, 1, n) < 0.7
+        assert_close(compiled(x, mask=mask).output, attend(x, mask=mask).output, **EXACT)
+
+
+@source("pytorch#156681")
+@either_path
+@pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+def test_it_exports_with_a_dynamic_batch(need_weights, training):
+    attend = layer().train(training)
+    exported = torch.export.export(
+        attend,
+        (sequence(),),
+        {"causal": True, "need_weights": need_weights},
+        dynamic_shapes={"query": {0: torch.export.Dim.AUTO}, "causal": None, "need_weights": None},
+    ).module()
+    x = sequence(5, 3, 8)
+    output = exported(x, causal=True, need_weights=need_weights).output
+    assert_close(output, attend(x, causal=True).output, **EXACT)
+
+
+@source("mlx-lm#1903")
+@either_path
+def test_a_mask_per_item_where_the_batch_has_as_many_items_as_there_are_key_value_heads(
+    need_weights,
+):
+    attend, x = layer(8, 4, num_kv_heads=2), sequence(2, 3, 8)
+    mask = padding_mask(torch.tensor([1, 3]), 3)
+    output = attend(x, mask=mask, need_weights=need_weights).output
+    assert_close(output[0], attend(x[0], x[0, :1]).output, **EXACT)
+    assert_close(output[1], attend(x[1]).output, **EXACT)
+
+
+@source("TinyLLM#17", "LLMs-from-scratch#697", "llama#899")
+@either_path
+def test_a_prompt_of_many_tokens_is_causal_with_a_cache_too(need_weights):
+    attend, x, cache = layer(), sequence(1, 6, 8), KeyValueCache()
+    pieces = [
+        attend(x[:, a:b], causal=True, cache=cache, need_weights=need_weights).output
+        for a, b in ((0, 4), (4, 6))
+    ]
+    assert_close(torch.cat(pieces, dim=1), attend(x, causal=True).output, **EXACT)
