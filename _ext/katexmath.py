@@ -3,7 +3,10 @@ r"""Draw formulas while the book is built, so that pages need neither a script n
 KaTeX runs inside QuickJS, a small JavaScript engine that is a Python wheel. A formula that KaTeX
 cannot read is a warning that names its page and line, and warnings fail the build.
 
-Configuration: ``katex_macros``, for example ``{"\\vq": "\\mathbf{q}"}``.
+A symbol may have a class, by which the style sheet gives it the colour that it has everywhere else.
+
+Configuration: ``katex_macros``, for example ``{"\\vq": "\\mathbf{q}"}``; ``katex_classes``, for example
+``{"query": ["\\mathbf{q}", "\\mathbf{Q}"]}``.
 """
 
 import functools
@@ -21,9 +24,11 @@ KATEX = Path(__file__).parent / "katex"
 STATIC = KATEX / "static"  # what is shipped with the book: the style sheet and the fonts
 
 # JSON on the way out as well: the wrapper cannot return a string that JavaScript built in pieces.
-RENDER = """
+RENDER = r"""
 function render(call) {
     const [tex, options] = JSON.parse(call);
+    options.strict = (problem) => problem === "htmlExtension" ? "ignore" : "error";
+    options.trust = ({command}) => command === "\\htmlClass";
     return JSON.stringify(module.exports.renderToString(tex, options));
 }
 """
@@ -46,9 +51,7 @@ def render(tex: str, display: bool = False, macros: str = "{}") -> str:
         "displayMode": display,
         "macros": json.loads(macros),
         "output": "htmlAndMathml",  # MathML is what a screen reader reads
-        "strict": "error",
         "throwOnError": True,
-        "trust": False,
     }
     return json.loads(engine()(json.dumps([tex, options])))
 
@@ -58,8 +61,12 @@ def to_html(writer, node, display: bool) -> str:
     tex = node.astext().strip()
     if display and r"\\" in tex and r"\begin{" not in tex:
         tex = r"\begin{aligned}" + tex + r"\end{aligned}"  # as Sphinx does for its other renderers
+    colourful = tex
+    for name, symbols in writer.config.katex_classes.items():
+        for symbol in symbols:
+            colourful = colourful.replace(symbol, rf"\htmlClass{{{name}}}{{{symbol}}}")
     try:
-        return render(tex, display, json.dumps(writer.config.katex_macros, sort_keys=True))
+        return render(colourful, display, json.dumps(writer.config.katex_macros, sort_keys=True))
     except Exception as error:  # the engine has one class for all that JavaScript throws
         reason = str(error).splitlines()[0]
         LOG.warning("KaTeX: %s in %r", reason, tex, location=node, type="katex")
@@ -99,6 +106,7 @@ def add_style(app, pagename, templatename, context, doctree) -> None:
 def setup(app):
     """Register the renderer, to be chosen with ``html_math_renderer: katex``."""
     app.add_config_value("katex_macros", {}, "env")
+    app.add_config_value("katex_classes", {}, "env")
     app.add_html_math_renderer("katex", (visit_math, None), (visit_displaymath, None))
     app.connect("config-inited", add_static)
     app.connect("html-page-context", add_style)
