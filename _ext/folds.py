@@ -1,7 +1,15 @@
-"""Fold an admonition of the class ``dropdown`` with the browser's own means, without a script."""
+"""Fold an admonition of the class ``dropdown`` with the browser's own means, without a script.
+
+The same for code that a notebook hides, under a name that says what it is.
+"""
 
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+
+# What a reader finds in a cell of which the code is hidden ("source"), or all of it ("content").
+HIDDEN = {"source": "The code of this figure", "content": "The same, computed"}
 
 
 class fold(nodes.General, nodes.Element):
@@ -27,7 +35,7 @@ def visit_fold(writer, node) -> None:
     """Write the summary, then open the rest."""
     title = node.pop(0)
     writer.body.append(writer.starttag(node, "details", CLASS="admonition"))
-    writer.body.append('<summary class="admonition-title">')
+    writer.body.append("<summary>")
     for child in title.children:
         child.walkabout(writer)
     writer.body.append("</summary>\n")
@@ -38,8 +46,15 @@ def depart_fold(writer, node) -> None:
     writer.body.append("</details>\n")
 
 
+def visit_hidden(writer, node) -> None:
+    """Write the summary of a cell that a notebook hides."""
+    title = next(name for word, name in HIDDEN.items() if word in node["prompt_show"])
+    writer.body.append(f'<details class="hide"><summary>{title}</summary>\n')
+
+
 def setup(app):
-    """Register the node and its transform."""
+    """Register the nodes and the transform."""
+    app.add_node(HideCodeCellNode, override=True, html=(visit_hidden, depart_fold))
     app.add_node(fold, html=(visit_fold, depart_fold))
     app.add_post_transform(FoldDropdowns)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
