@@ -7,7 +7,6 @@ from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-
 # What a reader finds in a cell of which the code is hidden ("source"), or all of it ("content").
 HIDDEN = {"source": "The code of this figure", "content": "The same, computed"}
 

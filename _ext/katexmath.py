@@ -5,8 +5,8 @@ cannot read is a warning that names its page and line, and warnings fail the bui
 
 A symbol may have a class, by which the style sheet gives it the colour that it has everywhere else.
 
-Configuration: ``katex_macros``, for example ``{"\\vq": "\\mathbf{q}"}``; ``katex_classes``, for example
-``{"query": ["\\mathbf{q}", "\\mathbf{Q}"]}``.
+Configuration: ``katex_macros``, for example ``{"\\vq": "\\mathbf{q}"}``;
+``katex_classes``, for example ``{"query": ["\\mathbf{q}", "\\mathbf{Q}"]}``.
 """
 
 import functools
