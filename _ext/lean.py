@@ -96,6 +96,8 @@ SEARCH = (
 # Words of code that need no colour: names, brackets, spaces, and operators, which the theme paints
 # like strings. They are a third of a chapter's tags.
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
+# The title and the contents once more, for paper only: the search would show them as excerpts.
+PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">)', re.DOTALL)
 LOGS = re.compile(r"console\.log\((?=.)")  # what the theme tells its own authors
 BLUR = "t.blur()"  # the theme's buttons drop the focus when they are pressed: the keyboard's place
 ICON_RULE = re.compile(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"(\\?[^"]+)"\}')
@@ -123,7 +125,7 @@ def lean(page: str, name: str) -> str:
         if not found:
             LOG.warning("%s: the theme no longer has this (%s)", name, why, type="book")
     if "search-results" not in page:  # the whole book's index, on every page but the search's
-        page = re.sub(SEARCH, "", page)
+        page = PRINTED.sub("", re.sub(SEARCH, "", page))
     page = PLAIN.sub(r"\1", page)
     return LOGS.sub("void(", page)
 

@@ -105,7 +105,8 @@ def row(exercise: Exercise, mistake: Mistake, result: Result) -> str:
         seen = result.head.removeprefix("wrong ").rstrip(".")
     else:
         seen = f"{brief(rows['got'])} instead of {brief(rows['expected'])}"
-    return f"| {exercise.chapter} | `{exercise.name}` | {seen} | {escaped(mistake.says)} |"
+    name = f"`{exercise.name}` (chapter {exercise.chapter})"
+    return f"| {name}: {seen} | {escaped(mistake.says)} |"
 
 
 def general() -> list[str]:
@@ -168,7 +169,7 @@ def page() -> str:
     for kind, title in SYMPTOMS.items():
         if found[kind]:
             parts.append(f"## {title}\n")
-            parts.append("| chapter | exercise | you see | likely mistake |\n|---|---|---|---|")
+            parts.append("| exercise, and what you see | likely mistake |\n|---|---|")
             parts += [*found[kind], ""]
     return "\n".join(parts)
 
