@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import yaml
+from bs4 import BeautifulSoup
+from docutils import nodes
 from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
@@ -24,6 +26,38 @@ def require_outputs(app, docname, source) -> None:
             LOG.warning(
                 "cell %d was never run: run `make notebooks`", number, location=docname, type="book"
             )
+
+
+A_PATH = re.compile(r"^\S*[/\\]\S*$|\.(png|svg|jpe?g|gif|webp)$", re.IGNORECASE)
+
+
+def require_descriptions(app, doctree, docname) -> None:
+    """Warn of a picture that says nothing to who cannot see it.
+
+    One that has nothing to say is marked: `:class: decorative` in MyST, `class="decorative"` in
+    HTML. This is asked of the pictures that a page shows, so after the forms of outputs are chosen.
+    """
+    for node in doctree.findall(nodes.Element):
+        if isinstance(node, nodes.raw):
+            pictures = [
+                (image.get("alt", ""), image.get("src", ""), image.get("class", []))
+                for image in BeautifulSoup(node.astext(), "html.parser").find_all("img")
+            ]
+        elif isinstance(node, nodes.image) or "alt" in node:
+            pictures = [(node.get("alt", ""), node.get("uri", ""), node["classes"])]
+        else:
+            continue
+        for alt, source, classes in pictures:
+            if "decorative" in classes:
+                if isinstance(node, nodes.image):
+                    node["alt"] = ""  # or Sphinx writes the address there
+            elif not alt.strip() or A_PATH.search(alt.strip()):
+                message = "%s has no description: say in its alt text what it shows"
+                name = source if len(source) < 80 else "a picture"
+                where = node
+                while not where.line and where.parent:  # within a paragraph it has none
+                    where = where.parent
+                LOG.warning(message, name, location=where, type="book")
 
 
 # What stands in the text of a page, and what has to stand there instead.
@@ -75,15 +109,27 @@ def back_links(app, pagename, templatename, context, doctree) -> None:
     context["body"] = body
 
 
+AT_A_DESK = "d-none d-md-inline-block"
+
+
 def plain_buttons(app, pagename, templatename, context, doctree) -> None:
     """Make the buttons over a page plain links.
 
     The theme puts them into menus that a script opens, and prints with a script in an attribute,
-    which our policy forbids.
+    which our policy forbids. What they lead to is done at a desk: on a phone the row keeps the
+    contents, the search and the colours.
     """
     buttons = context.get("header_buttons", [])
     flat = [part for button in buttons for part in button.get("buttons", [button])]
-    context["header_buttons"] = [button for button in flat if button["type"] == "link"]
+    links = [button for button in flat if button["type"] == "link"]
+    context["header_buttons"] = [link | {"classes": AT_A_DESK} for link in links]
+
+
+def title_once(app, pagename, templatename, context, doctree) -> None:
+    """Add the book's name to the title of every page but the one that is called like the book."""
+    if context.get("title") == (name := context["docstitle"]):
+        context["docstitle"] = ""
+        context["theme_logo"] = context["theme_logo"] | {"text": name}  # the contents still say it
 
 
 REDIRECT = """<!DOCTYPE html>
@@ -119,6 +165,8 @@ def setup(app):
     # Jupyter Book sets this for an extension that we do not load.
     app.add_config_value("comments_config", {}, "html")
     app.connect("source-read", require_outputs)
+    app.connect("doctree-resolved", require_descriptions)
+    app.connect("html-page-context", title_once, priority=900)
     app.connect("html-page-context", mend_text, priority=900)
     app.connect("html-page-context", back_links, priority=910)
     app.connect("html-page-context", plain_buttons, priority=900)

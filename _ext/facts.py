@@ -1,5 +1,6 @@
 """Say what the book runs on: tables that are made from its own files while it is built."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import nbformat
 import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
+from public import changed
 from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,6 +64,29 @@ class Chapters(Table):
         return rows
 
 
+class StoredWith(Table):
+    """What the stored outputs were made with, and the version of the book."""
+
+    def rows(self) -> list[tuple]:
+        """Read what `make notebooks` and CITATION.cff say; git knows the day once it is public."""
+        notebooks, citation = ROOT / "chapters" / "stored-with.json", ROOT / "CITATION.cff"
+        for path in (notebooks, citation):
+            self.env.note_dependency(str(path))
+        kind = json.loads(notebooks.read_text("utf8"))
+        cff = yaml.safe_load(citation.read_text("utf8"))
+        rows = [
+            ("what", "which"),
+            ("Python", kind["python"]),
+            ("operating system", kind["system"]),
+            ("kind of processor", kind["processor"]),
+            ("version of the book", cff["version"]),
+            ("released on", cff["date-released"]),
+        ]
+        if self.config.public["address"] and (day := changed(ROOT, ".")):
+            rows.append(("last changed on", day))
+        return rows
+
+
 class Citing(SphinxDirective):
     """How to cite the book: CITATION.cff as an entry of BibTeX."""
 
@@ -69,7 +94,7 @@ class Citing(SphinxDirective):
         """Write the entry; the address is there once the book is public."""
         path = ROOT / "CITATION.cff"
         self.env.note_dependency(str(path))
-        cff = yaml.safe_load(path.read_text("utf8"))
+        cff = yaml.safe_load(path.read_text("utf8"))["preferred-citation"]
         authors = [
             author.get("name") or f"{author['family-names']}, {author['given-names']}"
             for author in cff["authors"]
@@ -77,7 +102,7 @@ class Citing(SphinxDirective):
         fields = {
             "title": f"{{{cff['title']}}}",
             "author": " and ".join(f"{{{author}}}" for author in authors),
-            "year": str(cff["date-released"])[:4],
+            "year": cff["year"],
             "version": str(cff["version"]),
             "url": self.config.public["address"],
         }
@@ -90,5 +115,6 @@ def setup(app):
     """Register the directives."""
     app.add_directive("citing", Citing)
     app.add_directive("pins", Pins)
+    app.add_directive("stored-with", StoredWith)
     app.add_directive("chapters", Chapters)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -43,6 +43,7 @@ STYLES = [
     "book.css",
     "figures.css",
     "tables.css",
+    "print.css",
 ]
 STYLE_LINK = re.compile(
     r'\s*<link(?=[^>]*rel="stylesheet")[^>]*href="([^"]*_static/)([^"?]*)[^>]*>'

@@ -6,16 +6,19 @@
       branch: main
 
 While `address` is empty, pages have no canonical link, no card for other sites, no site map, no 404
-page, no date of the last change, and no buttons for the repository, Colab, Binder and the PDF.
+page, no date of the last change, and no buttons for the repository, Colab, Binder and the PDF. The
+repository must be on GitHub, the only place from which Colab opens notebooks. What is written down
+elsewhere, CITATION.cff and the first cell of the notebooks, is compared with this by the tests.
 """
 
 import html
 import re
 import subprocess
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from docutils import nodes
+from sphinx.errors import ConfigError
 
 LONGEST = 200  # letters of a description
 CARD = "_static/card.png"
@@ -26,17 +29,27 @@ ELSEWHERE = {
     "colab_url": "https://colab.research.google.com",
 }
 NOT_FOUND = """<h1>There is no such page</h1>
-<p>It may have moved. The contents are at the left; the search knows every word of the book.</p>"""
+<p>It may have moved. The <a href="chapters/index.html#index-read">first page</a> lists the
+chapters, and the search knows every word of the book.</p>"""
+ISSUE = """Page: {page}
+
+What it says or does:
+
+What you expected:
+"""
 
 
 def configure(app, config) -> None:
     """Hand the setting on to those who emit something from it."""
-    public = {"address": "", "repository": "", "branch": "main"} | (config.public or {})
-    config.public = public
+    given = {name: value for name, value in (config.public or {}).items() if value}
+    config.public = public = {"address": "", "repository": "", "branch": "main"} | given
     if not public["address"]:
         return
-    if not public["address"].endswith("/"):
-        public["address"] += "/"
+    for name in ("address", "repository"):
+        if urlsplit(public[name]).scheme not in ("http", "https"):
+            raise ConfigError(f"_config.yml: public: {name}: {public[name]!r} is no web address")
+        public[name] = public[name].rstrip("/")
+    public["address"] += "/"
     config.html_baseurl = public["address"]
     config.html_theme_options |= {
         "repository_url": public["repository"],
@@ -90,18 +103,31 @@ def changed(root: Path, path: str) -> str:
     return subprocess.run(command, cwd=root, capture_output=True, text=True).stdout.strip()
 
 
-def add_pdf(app, pagename, templatename, context, doctree) -> None:
-    """Add a button that leads to the whole book as one file."""
-    if app.config.public["address"] and "header_buttons" in context:
-        button = {
-            "type": "link",
-            "url": context["pathto"](PDF, resource=True),
-            "text": "The book as PDF",
-            "tooltip": "Download the whole book as PDF",
-            "icon": "fas fa-file-pdf",
-            "label": "pdf-button",
-        }
-        context["header_buttons"].append(button)
+def mend_buttons(app, pagename, templatename, context, doctree) -> None:
+    """Make the buttons lead to what is of use, and add one for the whole book as one file."""
+    address = app.config.public["address"]
+    if not address or "header_buttons" not in context:
+        return
+    menus = context["header_buttons"]
+    buttons = [button for menu in menus for button in menu.get("buttons", [menu])]
+    named = {button.get("label"): button for button in buttons}
+    edit = named.get("source-edit-button")
+    if edit and edit["url"].endswith(".ipynb"):  # GitHub would offer the raw JSON
+        buttons.remove(edit)
+    if issue := named.get("source-issues-button"):
+        new, _, _ = issue["url"].partition("?")
+        title = html.unescape(re.sub(r"<[^>]*>", "", context.get("title", "")))
+        body = ISSUE.format(page=f"{address}{pagename}.html")
+        issue["url"] = f"{new}?{urlencode({'title': f'{title}: ', 'body': body}, quote_via=quote)}"
+    book = {
+        "type": "link",
+        "url": context["pathto"](PDF, resource=True),
+        "text": "The book as PDF",
+        "tooltip": "Download the whole book as PDF",
+        "icon": "fas fa-file-pdf",
+        "label": "pdf-button",
+    }
+    context["header_buttons"] = [*buttons, book]
 
 
 def collect_pages(app):
@@ -137,7 +163,7 @@ def setup(app):
     app.add_config_value("public", {}, "html")
     app.connect("config-inited", configure, priority=100)
     app.connect("html-page-context", describe)
-    app.connect("html-page-context", add_pdf, priority=890)
+    app.connect("html-page-context", mend_buttons, priority=890)
     app.connect("html-collect-pages", collect_pages)
     app.connect("build-finished", finish, priority=870)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

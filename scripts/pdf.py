@@ -1,20 +1,21 @@
-"""Print the whole book to one PDF with Chromium: numbered, with an outline and tags for readers.
+"""Print the whole book to one PDF with Chromium: a title page, contents, an outline and tags.
 
 python scripts/pdf.py
 """
 
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
 PDF = BUILD / "pdf" / "queries-keys-and-values.pdf"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FOOTER = """<div style="font: 8pt sans-serif; width: 100%; text-align: center; color: #555">
-<span class="pageNumber"></span></div>"""
-MARGIN = {"top": "18mm", "bottom": "20mm", "left": "18mm", "right": "18mm"}
+FILL = """pages => document.querySelectorAll("[data-page]").forEach(
+    place => { place.textContent = pages[place.dataset.page] })"""
 
 
 def find_browser() -> str:
@@ -25,22 +26,40 @@ def find_browser() -> str:
 
 
 def build_page(build: Path = BUILD) -> Path:
-    """Put the whole book on one page; return its path."""
+    """Put the whole book on one page, made by `_ext/paper.py`; return its path."""
+    folder = build / "singlehtml"
+    shutil.rmtree(folder, ignore_errors=True)  # Sphinx replaces no style that is there
     command = [str(Path(sys.executable).with_name("jupyter-book")), "build", "-W", "-n"]
     command += ["--keep-going", "--quiet", "--builder", "singlehtml"]
     command += ["--path-output", str(build.parent), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
-    folder = build / "singlehtml"
-    page = folder / "book.html"
-    # It is written for the folder above the one in which Sphinx puts it.
-    shutil.copy(folder / "chapters" / "index.html", page)
-    return page
+    return folder / "book.html"
+
+
+def page_numbers(pdf: bytes) -> dict[str, int]:
+    """Return the page of each place that a link leads to, from a PDF as Chromium writes it."""
+    found = re.findall(rb"^(\d+) 0 obj\n(.*?)\nendobj", pdf, re.DOTALL | re.MULTILINE)
+    objects = {int(number): text for number, text in found}
+
+    def follow(name: bytes, text: bytes) -> int:
+        return int(re.search(rb"/%b (\d+) 0 R" % name, text)[1])
+
+    def leaves(number: int) -> list[int]:
+        kids = re.search(rb"/Kids \[([^]]*)]", objects[number])
+        below = re.findall(rb"(\d+) 0 R", kids[1]) if kids else []
+        return [leaf for kid in below for leaf in leaves(int(kid))] or [number]
+
+    root = objects[follow(b"Root", pdf[pdf.rindex(b"trailer") :])]
+    page = {leaf: number for number, leaf in enumerate(leaves(follow(b"Pages", root)), 1)}
+    names = re.findall(rb"/(\S+) \[(\d+) 0 R /XYZ", objects[follow(b"Dests", root)])
+    # In a name, #2F is a slash.
+    return {unquote(name.decode().replace("#", "%")): page[int(leaf)] for name, leaf in names}
 
 
 def print_page(page: Path, pdf: Path, browser: str) -> None:
-    """Print a page."""
+    """Print a page twice: the second time it knows on which page each place is."""
     from playwright.sync_api import sync_playwright
 
     pdf.parent.mkdir(parents=True, exist_ok=True)
@@ -51,19 +70,14 @@ def print_page(page: Path, pdf: Path, browser: str) -> None:
         tab.evaluate("document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
         tab.evaluate("document.fonts.ready.then(() => null)")
         tab.wait_for_load_state("networkidle")
-        tab.pdf(
-            path=pdf,
-            format="A4",
-            margin=MARGIN,
-            scale=0.85,
-            print_background=True,
-            display_header_footer=True,
-            header_template="<span></span>",
-            footer_template=FOOTER,
-            outline=True,
-            tagged=True,
-        )
+        numbers = page_numbers(tab.pdf(prefer_css_page_size=True))
+        tab.evaluate(FILL, numbers)
+        how = {"print_background": True, "outline": True, "tagged": True}
+        content = tab.pdf(prefer_css_page_size=True, **how)
         chromium.close()
+    if page_numbers(content) != numbers:
+        sys.exit("error: the page numbers in the contents moved what they number")
+    pdf.write_bytes(content)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """The workflows on the server: linted, pinned, with the least rights; and the check of links."""
 
+import os
 import re
 import subprocess
 import sys
@@ -47,6 +48,90 @@ def test_actions_are_pinned_and_rights_are_least(path):
     assert "pull_request_target" not in text and "workflow_run" not in text
     for name, job in workflow["jobs"].items():
         assert "uses" in job or job["timeout-minutes"] <= 40, name
+
+
+def load(name):
+    workflow = yaml.safe_load((ROOT / ".github/workflows" / name).read_text("utf8"))
+    return workflow, workflow[True]  # YAML 1.1 reads `on` as a yes
+
+
+def run_step(script, folder, **environment):
+    """Run a step's script as the server does: bash that stops at the first error."""
+    path = folder / "step.sh"
+    path.write_text(script)
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-e", str(path)],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_a_change_is_tested_once():
+    """Not for its push and for its pull request; main is tested by publish."""
+    _, when = load("test.yml")
+    assert set(when) == {"pull_request", "workflow_call", "workflow_dispatch"}
+    publish, when = load("publish.yml")
+    assert when["push"] == {"branches": ["main"], "tags": ["v*"]}
+    assert publish["jobs"]["test"]["uses"].endswith("/test.yml")
+    assert publish["jobs"]["build"]["needs"] == "test"
+    assert publish["jobs"]["deploy"]["needs"] == "build"
+
+
+FORMS = {
+    'public: { address: "https://example.org/", repository: "x", branch: main }': "https://example.org/",
+    "public:\n      address: https://example.org/ # here\n      branch: main": "https://example.org/",
+    'public: { address: "", repository: "", branch: main }': "",
+    "public:\n      address:": "",
+    "public:": "",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_address_is_read_however_it_is_written(tmp_path, form):
+    (tmp_path / "_config.yml").write_text(f"sphinx:\n  config:\n    {form}\n    language: en\n")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    (step,) = (
+        s for s in load("publish.yml")[0]["jobs"]["build"]["steps"] if s.get("id") == "address"
+    )
+    done = run_step(step["run"], tmp_path, GITHUB_OUTPUT=str(tmp_path / "output"))
+    assert (tmp_path / "output").read_text() == f"address={FORMS[form]}\n"
+    assert ("::notice::" in done.stderr) == (FORMS[form] == "")
+
+
+@pytest.mark.parametrize("already", ["", "7"])
+def test_a_failure_of_the_weekly_run_is_reported_once(tmp_path, already):
+    jobs = load("weekly.yml")[0]["jobs"]
+    report = jobs["report"]
+    assert report["needs"] == [name for name in jobs if name != "report"]
+    assert report["if"].startswith("always() && ")
+    assert all(f"needs.*.result, '{r}'" in report["if"] for r in ("failure", "cancelled"))
+    (step,) = report["steps"]
+    results = dict(line.split(": ") for line in step["env"]["RESULTS"].splitlines())
+    assert results == {name: f"${{{{ needs.{name}.result }}}}" for name in report["needs"]}
+
+    gh = tmp_path / "gh"  # what GitHub would be asked
+    gh.write_text(f'#!/bin/sh\n[ "$2" = list ] && echo {already} || printf "%s\\n" "$@" > asked\n')
+    gh.chmod(0o755)
+    run_step(
+        step["run"],
+        tmp_path,
+        PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        TITLE=step["env"]["TITLE"],
+        RUN="https://example.org/runs/1",
+        RESULTS="stable: success\nnewest: failure\nbook: skipped\nlinks: cancelled\n",
+    )
+    asked = (tmp_path / "asked").read_text()
+    assert asked.startswith("issue\ncomment\n7\n" if already else "issue\ncreate\n--title\n")
+    assert "https://example.org/runs/1\n\nnewest: failure\nlinks: cancelled\n" in asked
+    assert "stable" not in asked
 
 
 class Answers(BaseHTTPRequestHandler):

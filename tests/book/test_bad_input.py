@@ -6,6 +6,7 @@ import shutil
 import nbformat
 import pytest
 
+from tests.book import checks
 from tests.book.building import ROOT, build
 
 GOOD = "# A page\n\nText with $x^2$ and {cite:t}`someone2020`.\n"
@@ -22,7 +23,22 @@ DEFECTS = {
     "formula.md": ("# A formula\n\n$$\\fraq{1}{2}$$\n", "\\fraq"),
     "term.md": ("# A term\n\n{term}`no such term`\n", "no such term"),
     "empty.ipynb": (nbformat.writes(NOTEBOOK), "cell 1 was never run"),
+    "undescribed.md": ("# A picture\n\n![](_static/card.png)\n", "undescribed.md:3: "),
+    "figure.md": (
+        "# A figure\n\nText.\n\n```{figure} _static/card.png\nA caption.\n```\n",
+        "figure.md:5: ",
+    ),
+    "html.md": ('# HTML\n\n<p><img src="../_static/card.png"></p>\n', "html.md:3: "),
+    "file-name.md": ("# A name\n\n![card.png](_static/card.png)\n", "has no description"),
 }
+DECORATIVE = """# Two pictures with nothing to say
+
+```{image} _static/card.png
+:class: decorative
+```
+
+<p><img src="../_static/card.png" alt="" class="decorative"></p>
+"""
 
 
 def tiny_book(folder, pages):
@@ -62,6 +78,14 @@ def test_a_good_book_builds_without_a_word(tmp_path):
     status, said = build(tiny_book(tmp_path, {"more.md": "# More\n"}), tmp_path)
     assert status == 0, said
     assert "WARNING" not in said
+
+
+def test_a_picture_that_is_marked_needs_no_description(tmp_path):
+    status, said = build(tiny_book(tmp_path, {"more.md": DECORATIVE}), tmp_path)
+    assert status == 0, said
+    page = tmp_path / "_build" / "html" / "chapters" / "more.html"
+    assert len(checks.soup(page).select("article img.decorative")) == 2
+    assert checks.undescribed_pictures(page) == []
 
 
 @pytest.mark.parametrize("page", DEFECTS)

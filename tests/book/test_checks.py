@@ -10,7 +10,8 @@ GOOD = """
 <link rel="stylesheet" href="style.css"><script src="style.css"></script>
 <article><h1 id="top">A page</h1> <a href="#top">here</a> <a href="page.html#top">too</a>
 <a href="https://example.org/">elsewhere</a> <a href="#">nowhere</a>
-<img src="picture.png" alt="Weights of 3 keys"> <code>$$\\frac{1}{2}$$ {cite:t}`x`</code>
+<img src="picture.png" alt="Weights of 3 keys"> <img src="picture.png" alt="" class="decorative">
+<code>$$\\frac{1}{2}$$ {cite:t}`x`</code>
 <span class="katex"><annotation>\\frac{1}{2}</annotation>costs $5</span></article>
 """
 BAD = {
@@ -25,6 +26,7 @@ BAD = {
     '<button onclick="go()">x</button>': checks.forbidden_scripts,
     '<img src="picture.png">': checks.undescribed_pictures,
     '<img src="picture.png" alt=" ">': checks.undescribed_pictures,
+    '<img src="picture.png" class="decorative">': checks.undescribed_pictures,
     '<img src="picture.png" alt="../_images/a1b2.png">': checks.undescribed_pictures,
     "$$x$$": checks.raw_markup,
     r"\(x\)": checks.raw_markup,

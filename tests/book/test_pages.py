@@ -42,6 +42,8 @@ def test_title_and_language(path):
     title = html.title.get_text().strip()
     assert len(html.select("article h1")) == 1
     assert title.endswith("Queries, Keys and Values")
+    assert title.count("Queries, Keys and Values") == 1
+    assert html.select_one(".logo__title").get_text() == "Queries, Keys and Values"
     assert "<no title>" not in title
     assert html.html["lang"] == "en"
 

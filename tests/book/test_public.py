@@ -1,20 +1,25 @@
 """What depends on where the book is published: all of it from one setting, and none without it."""
 
 import copy
+import json
 import os
+import re
 import subprocess
+import tomllib
+from urllib.parse import parse_qs, urlsplit
 
 import nbformat
 import pytest
 import yaml
 from PIL import Image, ImageChops
 
+from _ext import public
 from scripts import card, pdf
 from tests.book import checks
-from tests.book.building import ROOT, build, pages_of
+from tests.book.building import PUBLIC, ROOT, build, pages_of, public_config
 from tests.book.test_bad_input import NOTEBOOK, tiny_book
 
-ADDRESS, REPOSITORY = "https://example.org/book", "https://github.com/someone/book"
+ADDRESS, REPOSITORY = PUBLIC["address"], PUBLIC["repository"]
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +30,12 @@ def published(tmp_path_factory):
     notebook.metadata["language_info"] = {"name": "python"}
     notebook.cells[1].execution_count = 1
     tiny_book(folder, {"some.ipynb": nbformat.writes(notebook)})
-    config = yaml.safe_load((folder / "_config.yml").read_text("utf8"))
-    config["sphinx"]["config"]["public"] = {"address": ADDRESS, "repository": REPOSITORY}
-    (folder / "_config.yml").write_text(yaml.safe_dump(config))
+    config = public_config(folder, folder)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     when = {"GIT_AUTHOR_DATE": "2020-02-03T12:00Z", "GIT_COMMITTER_DATE": "2020-02-03T12:00Z"}
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
         subprocess.run([*git, *command], cwd=folder, env=os.environ | when, check=True)
-    status, said = build(folder, folder)
+    status, said = build(folder, folder, "--config", str(config))
     assert status == 0, said
     return folder / "_build" / "html"
 
@@ -61,13 +64,38 @@ def test_a_card_for_other_sites(published):
 def test_buttons_lead_to_the_right_branch_and_file(published):
     file = "main/chapters/some.ipynb"
     links = hrefs(published / "chapters" / "some.html")
-    assert f"{REPOSITORY}/edit/{file}" in links
+    assert not any("/edit/" in link for link in links)  # it would open the raw JSON
     assert f"https://colab.research.google.com/github/someone/book/blob/{file}" in links
     binder = "https://mybinder.org/v2/gh/someone/book/main?urlpath=lab/tree/chapters/some.ipynb"
     assert binder in links
-    assert any(link.startswith(f"{REPOSITORY}/issues/new") for link in links)
     assert "../_sources/chapters/some.ipynb" in links
-    assert "../queries-keys-and-values.pdf" in links
+    assert f"../{public.PDF}" in links
+    assert pdf.PDF.name == public.PDF
+    assert f"{REPOSITORY}/edit/main/chapters/index.md" in hrefs(published / "chapters/index.html")
+
+
+def test_an_issue_starts_with_the_page_it_is_about(published):
+    links = hrefs(published / "chapters" / "some.html")
+    (issue,) = (urlsplit(link) for link in links if link.startswith(f"{REPOSITORY}/issues/new"))
+    fields = parse_qs(issue.query)
+    assert fields["title"] == ["A notebook: "]
+    assert f"Page: {ADDRESS}/chapters/some.html\n" in fields["body"][0]
+    assert "content here" not in issue.query
+
+
+@pytest.mark.parametrize("name", ["address", "repository"])
+def test_the_setting_is_two_web_addresses(tmp_path, name):
+    tiny_book(tmp_path, {"more.md": "# More\n"})
+    path = public_config(tmp_path, tmp_path)
+    for wrong in ("example.org/book", None):
+        config = yaml.safe_load(path.read_text("utf8"))
+        config["sphinx"]["config"]["public"] = dict(PUBLIC) | {name: wrong}
+        path.write_text(yaml.safe_dump(config))
+        status, said = build(tmp_path, tmp_path, "--config", str(path))
+        if wrong or name == "repository":
+            assert status != 0 and f"public: {name}: {wrong or ''!r} is no web address" in said
+        else:
+            assert status == 0, said
 
 
 def test_the_day_of_the_last_change(published):
@@ -85,6 +113,7 @@ def test_site_map(published):
 def test_a_lost_reader_finds_back_from_any_depth(published):
     html = checks.soup(published / "404.html")
     assert "There is no such page" in html.article.h1.get_text()
+    assert html.article.p.a["href"] == "/book/chapters/index.html#index-read"
     for tag in html.find_all(["a", "link", "script", "form"]):
         url = tag.get("href") or tag.get("src") or tag.get("action")
         assert url is None or url.startswith(("/book/", "#", "https://")), tag
@@ -119,11 +148,45 @@ def test_the_picture_is_what_the_script_draws(tmp_path):
     assert sum(apart[64:]) < 0.002 * 1200 * 630
 
 
+def test_the_picture_in_the_readme_is_on_no_page(built):
+    readme = (ROOT / "README.md").read_text("utf8")
+    assert re.search(r"!\[The first page[^]]{80,}\]\(chapters/_static/first-page\.png\)", readme)
+    for page in pages_of(ROOT / "_toc.yml"):
+        assert "first-page.png" not in (built / f"{page}.html").read_text("utf8")
+
+
 def test_how_to_cite(built):
     cff = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf8"))
     page = checks.soup(built / "chapters" / "index.html")
     entry = page.find(class_="highlight-bibtex").get_text()
-    assert cff["title"] in entry and str(cff["version"]) in entry and "url" not in entry
+    book = cff["preferred-citation"]
+    assert book["title"] in entry and str(book["version"]) in entry and "url" not in entry
+
+
+def test_the_citation_is_of_this_version_at_this_place():
+    """Whoever publishes the book or a new version is told what to change in CITATION.cff."""
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf8"))
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["sphinx"]["config"]
+    book = cff["preferred-citation"]
+    assert (cff["type"], book["type"]) == ("software", "book")
+    assert (cff["license"], book["license"]) == ("MIT", "CC-BY-4.0")
+    for part in (cff, book):
+        assert part.get("url") == (config["public"]["address"] or None)
+        assert part.get("repository-code") == (config["public"]["repository"] or None)
+        assert str(part["version"]).startswith(str(config["version"]))
+    assert (
+        cff["version"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    )
+    assert str(book["year"]) == cff["date-released"][:4]
+
+
+def test_the_licences_stand_under_every_page(built):
+    for page in pages_of(ROOT / "_toc.yml"):
+        footer = checks.soup(built / f"{page}.html").select_one(".bd-footer-content")
+        text = " ".join(footer.get_text().split())
+        assert "© Copyright 2026 The authors of Queries, Keys and Values." in text
+        assert "Text and figures: CC BY 4.0. Code: MIT licence." in text
+        assert "By The" not in text
 
 
 def test_works_say_where_they_are_cited(built):
@@ -142,6 +205,9 @@ def test_what_it_runs_on(built):
         if "==" in line
     )
     assert pins["torch"] in text and pins["jupyter-book"] in text
+    stored = json.loads((ROOT / "chapters" / "stored-with.json").read_text())
+    assert all(value in text for value in stored.values())
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["date-released"] in text
 
 
 def test_the_whole_book_on_paper(tmp_path, monkeypatch):

@@ -36,6 +36,15 @@ def address(built):
         web.shutdown()
 
 
+@pytest.fixture(scope="session")
+def published(published_site):
+    """Return where the published book is served."""
+    with serve.server(published_site, port=0) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{web.server_port}/book/"
+        web.shutdown()
+
+
 @dataclass
 class Visit:
     """A page in a browser, what it said, and what it asked for."""

@@ -1,9 +1,13 @@
 """The notebooks are stored as `make notebooks` stores them, and run from any folder."""
 
+import importlib.util
+import json
 from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
+from IPython.core.interactiveshell import InteractiveShell
 
 from scripts import notebooks
 from tests.notebooks import strict
@@ -27,6 +31,62 @@ def test_runs_from_another_folder_and_gives_what_is_stored(path, tmp_path):
     strict.accept_rounding(pictures(fresh), pictures(stored))
     assert notebooks.text_of(fresh) == path.read_text("utf-8")
     assert not list(tmp_path.iterdir()), "a notebook leaves no files behind"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.name)
+def test_the_first_cell_is_that_of_the_configuration(path):
+    """If not, the place of the book has changed: `make notebooks` writes the cell."""
+    code = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    assert [cell.id for cell in code].index("install") == 0
+    assert code[0].source == notebooks.install_cell()
+    assert "remove-cell" in code[0].metadata.tags and code[0].outputs == []
+
+
+PUBLISHED = {"address": "https://example.org/", "repository": "https://github.com/someone/book/"}
+FROM_GITHUB = 'install --quiet "d2lmini[torch,plot] @ git+https://github.com/someone/book@main"'
+HERE = 'install --quiet "..[torch,plot]"'
+
+
+def first_cell(folder, public):
+    config = folder / "config.yml"
+    config.write_text(yaml.safe_dump({"sphinx": {"config": {"public": public}}}))
+    return notebooks.install_cell(config)
+
+
+@pytest.mark.parametrize(
+    ("folder", "public", "missing", "asked"),
+    [
+        (None, PUBLISHED, True, [FROM_GITHUB]),
+        (None, {}, True, ModuleNotFoundError),
+        (notebooks.CHAPTERS, PUBLISHED, True, [HERE]),
+        (notebooks.CHAPTERS, {}, True, [HERE]),
+        (None, PUBLISHED, False, []),
+    ],
+)
+def test_a_missing_library_is_installed(tmp_path, monkeypatch, folder, public, missing, asked):
+    """Opened alone, as on Colab, a notebook has no folder of the book around it."""
+    shell, lines = InteractiveShell(history_manager=None), []
+    shell.register_magic_function(lines.append, "line", "pip")
+    find = importlib.util.find_spec
+    monkeypatch.chdir(folder or tmp_path)
+    if missing:
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda n: find(n) if n != "d2lmini" else None
+        )
+    result = shell.run_cell(first_cell(tmp_path, public))
+    if isinstance(asked, list):
+        assert result.success and lines == asked
+    else:
+        assert isinstance(result.error_in_exec, asked) and lines == []
+        assert "in the folder of its book" in str(result.error_in_exec)
+
+
+def test_what_the_outputs_were_made_with_is_stored():
+    stored = json.loads(notebooks.STORED_WITH.read_text())
+    here = json.loads(notebooks.stored_with())
+    assert stored.keys() == here.keys() == {"python", "system", "processor"}
+    assert all(stored.values())
+    assert tuple(map(int, stored["python"].split(".")[:2])) >= (3, 11)
 
 
 def write(folder: Path, *sources: str) -> Path:

@@ -1,0 +1,295 @@
+"""Make the book fit for paper.
+
+Every page is printed in its light theme, whichever was on the screen. And the page that holds the
+whole book (the builder singlehtml) becomes book.html, which `scripts/pdf.py` prints: a title page,
+the contents, then the chapters, with their hints, answers and solutions at the end.
+"""
+
+import copy
+import html
+import re
+from collections import Counter
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Tag
+from public import changed
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+STYLE = Path(__file__).with_suffix(".css")
+COMMENT_OR_RULE = re.compile(r"/\*.*?\*/|([^{}/]+)\{([^{}]*)\}", re.DOTALL)
+DARK, LIGHT = (rf"\[data-theme=[\"']?{theme}[\"']?\]" for theme in ("dark", "light"))
+NARROW = re.compile(r"@media\s*\(max-width:[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+HEADERLINK = ".headerlink"
+LICENCE = "Text and figures: CC BY 4.0. Code: MIT licence."
+ANSWERS = "Hints, answers and solutions"
+LONGEST = 48  # lines of a cell that is kept on one page
+WIDEST = 82  # letters of a line of code that is set in full size
+MOST = 5  # rows and columns of folded numbers that are worth their paper
+
+
+def light(style: str) -> str:
+    """Return a style sheet that is light on paper.
+
+    A rule for the dark theme is for screens. One for the light theme counts on paper in the dark
+    theme too.
+
+    >>> light("html[data-theme=dark] a,p{b:c}")
+    'p{b:c}@media screen{html[data-theme=dark] a{b:c}}'
+    >>> light("html[data-theme=light] a{b:c}")
+    'html[data-theme=light] a{b:c}@media print{html[data-theme=dark] a{b:c}}'
+    """
+
+    def split(found: re.Match) -> str:
+        if not found[1] or "data-theme" not in found[1]:
+            return found[0]
+        # A comma inside of :is(...) or :not(...) separates nothing.
+        parts = [part.strip() for part in re.split(r",(?![^()]*\))", found[1])]
+        dark = [part for part in parts if re.search(rf"(?<!:not\(){DARK}", part)]
+        bright = [part for part in parts if re.search(LIGHT, part)]
+        twins = [re.sub(LIGHT, "[data-theme=dark]", part) for part in bright]
+        rules = [
+            ("{}", [part for part in parts if part not in dark]),
+            ("@media screen{{{}}}", dark),
+            ("@media print{{{}}}", twins),
+        ]
+        return "".join(
+            around.format(f"{','.join(some)}{{{found[2]}}}") for around, some in rules if some
+        )
+
+    style = COMMENT_OR_RULE.sub(split, style)
+    return re.sub(r"@media\s*(?=\(prefers-color-scheme:\s*dark\))", "@media screen and ", style)
+
+
+class Book:
+    """The whole book on one page, on its way to paper."""
+
+    def __init__(self, page: str, title: str, facts: list[str]) -> None:
+        self.page = BeautifulSoup(page, "html.parser")
+        self.title, self.facts = title, facts
+        article = self.page.article
+        root = article.find("section")
+        self.documents = [root]
+        for mark in root.select('.toctree-wrapper > span[id^="document-"]'):
+            section = mark.find_next_sibling("section")
+            section.insert(0, mark.extract())
+            self.documents.append(section.extract())
+        for rest in root.select(".toctree-wrapper, .start, script"):
+            rest.decompose()
+
+    def tag(self, name: str, text: str = "", **attributes: str) -> Tag:
+        """Return a new element; `class_` is its class."""
+        attributes = {key.rstrip("_"): value for key, value in attributes.items()}
+        new = self.page.new_tag(name, attrs=attributes)
+        if text:
+            new.append(BeautifulSoup(text, "html.parser"))
+        return new
+
+    def bind(self) -> str:
+        """Return the page to print."""
+        self.mend_links()
+        heads = []
+        for number, document in enumerate(self.documents):
+            self.unfold(document)
+            if number:  # a chapter is no longer a part of the first page
+                for level in range(2, 7):
+                    for heading in document.find_all(f"h{level}"):
+                        heading.name = f"h{level - 1}"
+                self.answers_last(document, number)
+            else:
+                cover = self.cover(document)
+            heads.append(self.set_up(document, number))
+        main = self.tag("main", class_="bd-content bd-article")
+        main.extend([cover, self.contents(), *self.documents])
+        for needless in main.select(f"{HEADERLINK}, .only-dark, .cell_output:has(.d2l-todo)"):
+            needless.decompose()
+        self.page.html["data-theme"] = "light"
+        self.page.body.replace_with(body := self.tag("body"))
+        body.append(main)
+        head = self.page.head
+        for needless in head.select("script, style, noscript, link:not([href*='style.css'])"):
+            needless.decompose()
+        head.append(style := self.tag("style"))
+        style.string = STYLE.read_text("utf8") + "\n".join(heads)
+        return str(self.page)
+
+    def set_up(self, document: Tag, number: int) -> str:
+        """Name the kind of a document for the style; return the rule for the foot of its pages."""
+        heading, lead = document.h1, document.h1.find_next_sibling("p")
+        looked_up = number and not heading.select_one(".section-number")
+        document["class"] = "document lookup" if looked_up else "document"
+        document["style"] = f"page: document-{number}"
+        if lead and lead.em and lead.get_text() == lead.em.get_text():
+            lead["class"] = "lead"
+        name = words(heading).get_text().replace('"', "'")
+        return f'@page document-{number} {{ @bottom-left {{ content: "{name}" }} }}'
+
+    def mend_links(self) -> None:
+        """Give each place one name, and each link the name of its place."""
+        titles = {
+            words(document.find(["h1", "h2"]), numbered=False).get_text(): number
+            for number, document in enumerate(self.documents)
+        }
+        places = [
+            {tag["id"]: tag for tag in [document, *document.find_all(id=True)] if tag.get("id")}
+            for document in self.documents
+        ]
+        named = Counter(name for place in places for name in place)
+        for number, place in enumerate(places):
+            for name, tag in place.items():
+                if named[name] > 1:
+                    tag["id"] = f"{name}-{number}"
+        works = {
+            name: tag
+            for place in places
+            for name, tag in place.items()
+            if "citation" in tag.get("class", [])
+        }
+        everywhere = {name: tag for place in reversed(places) for name, tag in place.items()}
+        for number, document in enumerate(self.documents):
+            for link in document.select('a[href*="#"]:not(.external)'):
+                before, _, name = link["href"].partition("#")
+                where = [places[number], works, everywhere]
+                if name.startswith("#"):  # to a page, whose name is lost but for its title
+                    name = name[1:]
+                    where = [places[titles[link.get_text()]]]
+                elif before:
+                    where = where[1:]
+                found = next(place[name] for place in where if name in place)
+                link["href"] = f"#{found['id']}"
+
+    def unfold(self, document: Tag) -> None:
+        """Open what a script would open, and leave out what only a screen can show."""
+        for fold in document.select(".d2lmini-figure details"):
+            rows = fold.find_all("tr")
+            if len(rows) > MOST + 1 or len(rows[0].find_all(["td", "th"])) > MOST + 1:
+                fold.decompose()
+            else:
+                fold.summary.decompose()
+                fold.unwrap()
+        for fold in document.select("details.hide"):
+            fold.summary.decompose()
+            fold.unwrap()
+        for cell in document.select("div.cell"):
+            lines = cell.get_text().count("\n") + sum(
+                int(image["height"]) / 15 for image in cell.select("img.only-light")
+            )
+            cell["class"] += ["long"] if lines > LONGEST else []
+        for code in document.find_all("pre"):
+            if max(map(len, code.get_text().split("\n"))) > WIDEST:
+                code["class"] = "wide"
+
+    def answers_last(self, document: Tag, number: int) -> None:
+        """Move the answers to the end, each with a link to its question, and from there."""
+        groups: dict[int, tuple[Tag, Tag]] = {}  # of each question: its first words, its answers
+        kinds = ".cell:has(.d2l-fold), .cell.tag_hide-cell, details.dropdown"
+        for block in document.select(kinds):
+            question = next(
+                tag
+                for tag in block.find_previous_siblings(["p", "h2", "h3", "h4"])
+                if tag.name != "p" or (tag.strong and re.match(r"\d+\. ", tag.get_text()))
+            )
+            if id(question) not in groups:
+                name = f"answers-{number}-{len(groups) + 1}"
+                question["id"] = f"to-{name}"
+                answers = self.tag("div", class_="answers", id=name)
+                groups[id(question)] = question, answers
+                see = f'<a href="#{name}">Answer on page <span data-page="{name}">000</span></a>'
+                if question.name == "p":
+                    question.append(self.tag("span", see, class_="see"))
+                else:
+                    block.insert_before(self.tag("p", see, class_="see"))
+            groups[id(question)][1].extend(self.answer(block.extract()))
+        if not groups:
+            return
+        last = self.tag("section", id=f"answers-{number}", class_="answers-all")
+        last.append(self.tag("h2", ANSWERS))
+        for question, answers in groups.values():
+            title = words(question if question.name != "p" else question.strong)
+            section = question.parent.find(["h2", "h3", "h4"]).select_one(".section-number")
+            if question.name == "p" and section:
+                title.insert(0, copy.copy(section))
+            to = self.tag("p", class_="to")
+            to.append(self.tag("a", title.decode_contents(), href=f"#{question['id']}"))
+            answers.insert(0, to)
+            last.append(answers)
+        document.append(last)
+
+    def answer(self, block: Tag) -> list[Tag]:
+        """Return what a block says, without what folds it."""
+        if block.name == "details":
+            title = block.summary.extract().get_text(strip=True)
+            block.name = "div"
+            block["class"] = "answer"
+            if title != "Answer":
+                block.insert(0, self.tag("p", f"<em>{title.removeprefix('Answer: ')}</em>"))
+            return [block]
+        folds = block.select(".d2l-fold")
+        if not folds:
+            return [block]
+        if code := folds[0].code:
+            return [self.tag("div", highlight(code.get_text(), PythonLexer(), HtmlFormatter()))]
+        hints = self.tag("ol", class_="hints")
+        for fold in folds:
+            hints.append(self.tag("li", fold.p.decode_contents()))
+        return [hints]
+
+    def cover(self, first: Tag) -> Tag:
+        """Take the title page out of the first document, and return it."""
+        first.h1.string = "About this book"
+        cover = self.tag("section", class_="cover")
+        cover.append(self.tag("p", html.escape(self.title), class_="title"))
+        cover.append(self.tag("p", first.p.extract().get_text(), class_="promise"))
+        if idea := first.select_one(".idea"):
+            cover.append(copy.copy(idea))
+        for fact in filter(None, self.facts):
+            cover.append(self.tag("p", html.escape(fact), class_="fact"))
+        return cover
+
+    def contents(self) -> Tag:
+        """Return the list of chapters and sections, with room for the numbers of their pages."""
+        contents = self.tag("nav", class_="in-this-book")
+        contents.append(self.tag("h1", "Contents"))
+        for document in self.documents:
+            for heading in document.find_all(["h1", "h2"]):
+                name = heading.find_parent("section")["id"]
+                row = self.tag("a", href=f"#{name}", class_=f"level-{heading.name}")
+                row.append(self.tag("span", words(heading).decode_contents()))
+                row.append(self.tag("span", "000", **{"data-page": name}))
+                contents.append(row)
+        return contents
+
+
+def words(heading: Tag, numbered: bool = True) -> Tag:
+    """Return a copy of a heading without the link to itself, and perhaps without its number."""
+    heading = copy.copy(heading)
+    for needless in heading.select(HEADERLINK if numbered else f"{HEADERLINK}, .section-number"):
+        needless.decompose()
+    return heading
+
+
+def finish(app, exception) -> None:
+    """Make the style light on paper and, of the whole book on one page, a book."""
+    if exception or app.builder.name not in ("html", "singlehtml"):
+        return
+    out = Path(app.outdir)
+    path = out / "_static" / "style.css"
+    style = path.read_text("utf8")
+    if app.builder.name == "singlehtml":
+        style = NARROW.sub("", style)  # a sheet of paper is no phone
+    path.write_text(light(style), "utf8")
+    if app.builder.name == "singlehtml":
+        page = out / f"{app.config.root_doc}.html"
+        when = changed(Path(app.srcdir), ".")
+        edition = f"Version {app.config.version}" + (f", {when}" if when else "")
+        facts = [app.config.author, edition, LICENCE, app.config.public["address"]]
+        book = Book(page.read_text("utf8"), app.config.project, facts)
+        # The page is written for the folder above the one in which Sphinx puts it.
+        (out / "book.html").write_text(book.bind(), "utf8")
+
+
+def setup(app):
+    """Register the step, after all others that write styles."""
+    app.connect("build-finished", finish, priority=860)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

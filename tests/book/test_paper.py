@@ -1,0 +1,239 @@
+"""On paper: each page of the book, and the whole book as one PDF."""
+
+import re
+import shutil
+
+import pytest
+
+from scripts import pdf
+from tests.book import checks
+from tests.book.building import ROOT, pages_of
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+BROWSER = next(filter(None, map(shutil.which, pdf.BROWSERS)), None)
+if BROWSER is None:
+    pytest.skip("there is no Chromium on this machine", allow_module_level=True)
+
+# How strongly each text stands out from what is behind it, and how light that is, from 0 to 1.
+CONTRASTS = """selector => {
+    const pixel = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+    const light = colours => {
+        pixel.fillStyle = "white";
+        for (const colour of ["white", ...colours]) {
+            pixel.fillStyle = colour;
+            pixel.fillRect(0, 0, 1, 1);
+        }
+        const [r, g, b] = [...pixel.getImageData(0, 0, 1, 1).data].slice(0, 3).map(
+            part => (part /= 255) <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    return [...document.querySelectorAll(selector)].filter(e => e.checkVisibility()).map(e => {
+        const behind = [];
+        for (let over = e; over; over = over.parentElement)
+            behind.unshift(getComputedStyle(over).backgroundColor);
+        const ground = light(behind), text = light([...behind, getComputedStyle(e).color]);
+        const ratio = (Math.max(ground, text) + 0.05) / (Math.min(ground, text) + 0.05);
+        return [e.textContent.slice(0, 40), ratio, ground];
+    });
+}"""
+TEXTS = {
+    "headings": "main :is(h1, h2, h3)",
+    "body": "main :is(p, li)",
+    "code": "main div.highlight span",
+    "outputs": "main div.cell_output pre",
+    "cells of tables": "main :is(td, th)",
+    "links": "main p a.reference",
+    "the four colours": "main :is(.query, .key, .value, .output-word)",
+    "titles of boxes": "main .admonition-title",
+}
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """Return the page that is printed, and the PDF."""
+    folder = tmp_path_factory.mktemp("paper")
+    page = pdf.build_page(folder / "_build")
+    target = folder / "book.pdf"
+    pdf.print_page(page, target, BROWSER)
+    return page, target.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def chromium(book):  # which starts a browser of its own: one at a time
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=BROWSER)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=["light", "dark", "chosen dark", "dark without scripts"])
+def on_paper(request, chromium, built):
+    """Return a function that opens a page as a reader of this kind prints it."""
+    system = "light" if request.param in ("light", "chosen dark") else "dark"
+    scripts = "without" not in request.param
+    context = chromium.new_context(color_scheme=system, java_script_enabled=scripts)
+    tab = context.new_page()
+
+    def open_page(name):
+        address = (built / f"{name}.html").as_uri()
+        if request.param == "chosen dark":
+            tab.goto(address)
+            tab.evaluate("localStorage.theme = localStorage.mode = 'dark'")
+        tab.goto(address)
+        if request.param == "chosen dark":
+            assert tab.locator("html").get_attribute("data-theme") == "dark"
+        tab.emulate_media(media="print", color_scheme=system)
+        return tab
+
+    yield open_page
+    context.close()
+
+
+@pytest.mark.parametrize("page", ["index", "02-softmax-weighting", "notation", "api"])
+def test_paper_is_white_and_all_on_it_can_be_read(on_paper, page):
+    tab = on_paper(f"chapters/{page}")
+    seen = 0
+    for kind, selector in TEXTS.items():
+        for text, ratio, ground in tab.evaluate(CONTRASTS, selector):
+            seen += 1
+            heat = kind == "cells of tables"  # they have colours of their own
+            assert heat or ground > 0.75, (kind, text, ground)
+            assert ratio >= 4.5, (kind, text, ratio)
+    assert seen > 50
+
+
+def test_figures_are_drawn_for_paper(on_paper):
+    tab = on_paper("chapters/02-softmax-weighting")
+    shown = "images => images.map(image => image.checkVisibility())"
+    light, dark = (tab.locator(f"main img.only-{theme}") for theme in ("light", "dark"))
+    assert light.count() == dark.count() > 3
+    assert all(light.evaluate_all(shown)) and not any(dark.evaluate_all(shown))
+
+
+def test_what_only_a_screen_can_do_is_left_out(on_paper):
+    tab = on_paper("chapters/01-database-analogy")
+    text = tab.locator("main").inner_text()
+    for gone in ("Show code", "Hide code", "Show the numbers", "run the cell again"):
+        assert gone not in text
+    assert not tab.locator("main button.copybtn").first.is_visible()
+    assert "best = scores.argmax" in text  # a solution
+
+
+@pytest.fixture(scope="module")
+def html(book):
+    return checks.soup(book[0])
+
+
+@pytest.fixture(scope="module")
+def numbers(book):
+    return pdf.page_numbers(book[1])
+
+
+@pytest.fixture(scope="module")
+def sheet(chromium, book):
+    """Open the page as wide as the paper's column."""
+    context = chromium.new_context(viewport={"width": 552, "height": 956})
+    tab = context.new_page()
+    tab.goto(book[0].as_uri())
+    tab.emulate_media(media="print")
+    tab.evaluate("document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
+    tab.wait_for_load_state("networkidle")
+    yield tab
+    context.close()
+
+
+def test_no_link_leads_to_a_file_of_this_machine(book):
+    content = book[1]
+    assert b"file:" not in content and str(ROOT).encode() not in content
+    targets = re.findall(rb"/URI \((.*?)\)", content)
+    assert targets and all(target.startswith((b"http", b"mailto:")) for target in targets)
+
+
+def test_every_link_in_the_book_leads_somewhere(book, html, numbers):
+    used = {name.decode() for name in re.findall(rb"/Dest /(\S+)", book[1])}
+    assert len(used) > 300
+    assert {pdf.unquote(name.replace("#", "%")) for name in used} <= set(numbers)
+    names = [tag["id"] for tag in html.find_all(id=True)]
+    assert len(names) == len(set(names))
+    hrefs = {link["href"] for link in html.find_all("a", href=True)}
+    assert {href[1:] for href in hrefs if href.startswith("#")} <= set(names)
+    assert all(href.startswith(("#", "http", "mailto:")) for href in hrefs)
+
+
+def test_it_is_a_book_for_every_reader(book):
+    content = book[1]
+    for needed in (b"/Outlines", b"/StructTreeRoot", b"/Lang (en)"):
+        assert needed in content
+    assert b"/Title (Queries, Keys and Values)" in content
+
+
+def test_title_page_then_contents_then_chapters(html, numbers):
+    cover, contents, *documents = html.main.find_all(recursive=False)
+    assert html.title.get_text() == cover.find(class_="title").get_text()
+    assert "CC BY 4.0" in cover.get_text() and "authors" in cover.get_text()
+    assert cover.find(class_="idea")
+    assert len(documents) == len(pages_of(ROOT / "_toc.yml"))
+    first = [numbers[contents.find("a", href=f"#{d['id']}")["href"][1:]] for d in documents]
+    assert first[0] > 2 and first == sorted(set(first))  # each on a page of its own
+    listed = [numbers[tag["data-page"]] for tag in contents.find_all(attrs={"data-page": True})]
+    assert listed == sorted(listed) and len(listed) > 80
+    assert all(document.h1 and document.find_all("h1") == [document.h1] for document in documents)
+
+
+def test_it_is_no_heavier_than_it_must_be(book):
+    assert len(re.findall(rb"/Type /Page\n", book[1])) <= 170
+
+
+def test_answers_stand_at_the_end_of_their_chapter(html, numbers):
+    chapters = html.select(".document:has(.answers-all)")
+    assert len(chapters) == 5
+    for chapter in chapters:
+        assert chapter.find_all(recursive=False)[-1]["class"] == ["answers-all"]
+        questions = chapter.select(".see a")
+        assert len(questions) == len(chapter.select(".answers")) >= 12
+        for link in questions:
+            name = link["href"][1:]
+            assert chapter.find(id=name) and numbers[name] >= numbers[f"to-{name}"]
+    assert not html.select("details, .d2l-fold, .d2l-todo, .only-dark, script")
+
+
+# Pairs of elements that have to be on one page: what begins, and what comes below it.
+TOGETHER = """() => {
+    const pairs = [], places = [];
+    const pair = (kind, above, below) => below && pairs.push([kind, above, below]);
+    for (const cell of document.querySelectorAll("div.cell:not(.long)"))
+        pair("cell", cell.querySelector(".cell_input"), cell.querySelector(".cell_output"));
+    for (const caption of document.querySelectorAll("figure figcaption"))
+        pair("caption", caption.parentElement.querySelector("img, table"), caption);
+    for (const head of document.querySelectorAll(":is(h1, h2, h3, p.rubric)"))
+        pair("heading", head, head.nextElementSibling);
+    return pairs.map(([kind, ...both], number) => [
+        kind, both[0]?.textContent.trim().slice(0, 40),
+        ...both.map((one, side) => {
+            const mark = document.createElement("a");
+            mark.id = `pair-${number}-${side}`;
+            const link = document.createElement("a");
+            link.href = `#${mark.id}`;
+            link.textContent = ".";
+            document.body.append(link);
+            one.id ? link.href = `#${one.id}` : one.id = mark.id;
+            return one.id;
+        }),
+    ]);
+}"""
+
+
+def test_nothing_is_torn_at_a_seam(sheet):
+    pairs = sheet.evaluate(TOGETHER)
+    page = pdf.page_numbers(sheet.pdf(prefer_css_page_size=True))
+    assert len(pairs) > 300
+    torn = [pair[:2] for pair in pairs if page[pair[2]] != page[pair[3]]]
+    assert not torn
+
+
+def test_code_fits_its_line(sheet):
+    wide = sheet.evaluate("""() => [...document.querySelectorAll("pre")].filter(code => {
+        code.style.setProperty("white-space", "pre", "important");
+        return code.scrollWidth > code.clientWidth + 1;
+    }).map(code => code.textContent.slice(0, 60))""")
+    assert len(wide) <= 1, wide
