@@ -71,6 +71,16 @@ def test_each_page(visit, address, page):
     assert seen.said == []
 
 
+@each
+def test_nothing_is_wider_than_the_window(visit, page):
+    """A window of 1280 pixels at 200 % has room for 640, at 400 % for 320."""
+    tab = visit(page).tab
+    tab.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+    for width in (320, 390, 640, 800, 1000, 1200):
+        tab.set_viewport_size({"width": width, "height": 900})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
 @pytest.mark.parametrize(("page", "width"), [*((page, 1280) for page in PAGES), (PAGES[3], 390)])
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(visit, page, width):
     tab = visit(page, width).tab

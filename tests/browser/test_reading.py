@@ -128,12 +128,6 @@ def test_lines_are_not_too_long(visit):
     assert 50 <= widest <= 76
 
 
-def test_at_twice_the_size_nothing_is_cut(visit):
-    """A window of 1280 pixels at 200 % has room for 640."""
-    tab = visit(CHAPTER, width=640).tab
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 640
-
-
 def test_nothing_moves_for_those_who_ask_for_it(visit):
     tab = visit(FIRST, reduced_motion="reduce").tab
     longest = """Math.max(...[...document.querySelectorAll('*')].map(
