@@ -67,6 +67,8 @@ IN_TEXT = [
     (r' role="doc-biblioentry"', ""),
     # The corner of a table is no heading when it is empty.
     (r'<th class="head">(<p></p>)?\s*</th>', "<td></td>"),
+    # The line under a title, in which a page says what it is for.
+    (r"(</h1>\s*)<p>(<em>((?!</?(p|em)>)[\s\S])*</em></p>)", r'\1<p class="promise">\2'),
     # As attributes, the sizes keep the place of a picture free while it is loaded, at any width.
     (
         r'(<img[^>]*) style="width: (\d+)px; height: (\d+)px;" />',
