@@ -102,6 +102,26 @@ def test_fonts_hold_what_is_drawn(built):
     assert {c for c in drawn if ord(c) not in held} <= set("\u200b √")
 
 
+def test_symbols_have_the_colour_of_what_they_stand_for(built):
+    classes = {"q": "query", "k": "key", "v": "value", "o": "output-word"}
+    seen = set()
+    for page in PAGES:
+        for formula in checks.soup(built / f"{page}.html").select(".katex"):
+            source = formula.find("annotation").get_text()
+            wanted = {symbol.lower() for symbol in re.findall(r"\\mathbf\{([qkvoQKVO])\}", source)}
+            assert {s for s in classes if formula.select(f".{classes[s]} .mathbf")} == wanted
+            seen |= wanted
+    assert seen == set(classes)
+
+
+def test_every_fold_has_a_name_that_says_what_is_in_it(built):
+    for page in PAGES:
+        folds = checks.soup(built / f"{page}.html").select("article details")
+        names = [fold.find("summary", recursive=False).get_text(strip=True) for fold in folds]
+        assert [name for name in names if not name or "cell" in name] == []
+        assert not [fold for fold in folds if fold.summary.get("aria-label")]
+
+
 def test_licences_are_stated():
     assert (ROOT / "LICENSE").read_text("utf8").startswith("MIT License")
     legal_code = "creativecommons.org/licenses/by/4.0/legalcode"
