@@ -176,6 +176,7 @@ class Book:
                 int(image["height"]) / 15 for image in cell.select("img.only-light")
             )
             cell["class"] += ["long"] if lines > LONGEST else []
+            cell["class"] += ["your-turn"] if cell.select_one(".d2l-check") else []
         for code in document.find_all("pre"):
             if max(map(len, code.get_text().split("\n"))) > WIDEST:
                 code["class"] = "wide"
