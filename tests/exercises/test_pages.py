@@ -23,7 +23,7 @@ def test_if_you_are_stuck_is_up_to_date():
 def test_every_mistake_is_on_the_page_once():
     rows = STUCK.read_text("utf-8").splitlines()
     for exercise, mistake in MISTAKES:
-        start = f"| {exercise.chapter} | `{exercise.name}` |"
+        start = f"| `{exercise.name}` (chapter {exercise.chapter}): "
         end = f"| {mistake.says} |".replace("\\", "")
         assert sum(row.startswith(start) and row.endswith(end) for row in rows) == 1
 
