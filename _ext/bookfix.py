@@ -111,20 +111,22 @@ def back_links(app, pagename, templatename, context, doctree) -> None:
     context["body"] = body
 
 
-AT_A_DESK = "d-none d-md-inline-block"
+AT_A_DESK = "d-none d-sm-inline-block"
 
 
 def plain_buttons(app, pagename, templatename, context, doctree) -> None:
     """Make the buttons over a page plain links.
 
     The theme puts them into menus that a script opens, and prints with a script in an attribute,
-    which our policy forbids. What they lead to is done at a desk: on a phone the row keeps the
-    contents, the search and the colours.
+    which our policy forbids. What most lead to is done at a desk: on a phone the row keeps the
+    contents, the search, the colours, and the book as one file.
     """
     buttons = context.get("header_buttons", [])
     flat = [part for button in buttons for part in button.get("buttons", [button])]
     links = [button for button in flat if button["type"] == "link"]
-    context["header_buttons"] = [link | {"classes": AT_A_DESK} for link in links]
+    context["header_buttons"] = [
+        link | {"classes": "" if link.get("label") == "pdf-button" else AT_A_DESK} for link in links
+    ]
 
 
 def title_once(app, pagename, templatename, context, doctree) -> None:

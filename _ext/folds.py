@@ -3,12 +3,26 @@
 The same for code that a notebook hides, under a name that says what it is.
 """
 
+import html
+import re
+
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-# What a reader finds in a cell of which the code is hidden ("source"), or all of it ("content").
-HIDDEN = {"source": "The code of this figure", "content": "The same, computed"}
+# What a reader finds in a cell of which the code is hidden ("input"), or all of it ("all"): first
+# where it has an output, then where it has none.
+HIDDEN = {
+    "input": ("The code of this figure", "Code for the next figure"),
+    "all": ("The same, computed", "Code for it"),
+}
+# The solution of an exercise, as a card shows it.
+SOLUTION = re.compile(
+    r'(<details class="d2l-fold".*?</summary>)<pre[^>]*><code[^>]*>(.*?)</code></pre>', re.DOTALL
+)
 
 
 class fold(nodes.General, nodes.Element):
@@ -30,6 +44,20 @@ class FoldDropdowns(SphinxPostTransform):
                 )
 
 
+class NameHiddenCells(SphinxPostTransform):
+    """Say what is in a cell that a notebook hides, before myst_nb folds it."""
+
+    default_priority = 190
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        """Name them."""
+        for cell in self.document.findall(nodes.container):
+            if names := HIDDEN.get(cell.get("hide_mode")):
+                has_output = "cell_output" in cell[-1]["classes"]
+                cell["prompt_show"] = names[0] if has_output else names[1]
+
+
 def visit_fold(writer, node) -> None:
     """Write the summary, then open the rest."""
     title = node.pop(0)
@@ -47,8 +75,18 @@ def depart_fold(writer, node) -> None:
 
 def visit_hidden(writer, node) -> None:
     """Write the summary of a cell that a notebook hides."""
-    title = next(name for word, name in HIDDEN.items() if word in node["prompt_show"])
-    writer.body.append(f'<details class="hide"><summary>{title}</summary>\n')
+    writer.body.append(f'<details class="hide"><summary>{node["prompt_show"]}</summary>\n')
+
+
+def colour_solutions(app, pagename, templatename, context, doctree) -> None:
+    """Give the code of a solution the colours that code has everywhere else."""
+
+    def colour(found: re.Match) -> str:
+        code = html.unescape(found[2])
+        return found[1] + highlight(code, PythonLexer(), HtmlFormatter())
+
+    if body := context.get("body"):
+        context["body"] = SOLUTION.sub(colour, body)
 
 
 def setup(app):
@@ -56,4 +94,6 @@ def setup(app):
     app.add_node(HideCodeCellNode, override=True, html=(visit_hidden, depart_fold))
     app.add_node(fold, html=(visit_fold, depart_fold))
     app.add_post_transform(FoldDropdowns)
+    app.add_post_transform(NameHiddenCells)
+    app.connect("html-page-context", colour_solutions)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -100,7 +100,30 @@ PLAIN = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
 # The title and the contents once more, for paper only: the search would show them as excerpts.
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">)', re.DOTALL)
 LOGS = re.compile(r"console\.log\((?=.)")  # what the theme tells its own authors
-BLUR = "t.blur()"  # the theme's buttons drop the focus when they are pressed: the keyboard's place
+# What is mended in a script: why, where, how it looks, and what stands there instead.
+SCRIPTS = [
+    ("a pressed button drops the focus", "scripts/sphinx-book-theme.js", "t.blur()", ""),
+    (
+        "what scrolls only after it is unfolded cannot be reached by keyboard",
+        "scripts/pydata-sphinx-theme.js",
+        'window.addEventListener("resize",t),new MutationObserver',
+        'window.addEventListener("resize",t),document.addEventListener("toggle",t,!0),'
+        "new MutationObserver",
+    ),
+    (
+        "a phone's contents go on covering the section that was chosen in them",
+        "scripts/pydata-sphinx-theme.js",
+        't.addEventListener("click",w),',
+        't.addEventListener("click",w),t.addEventListener("click",e=>{'
+        """e.target.closest('a[href^="#"]')&&t.close()}),""",
+    ),
+    (
+        "what is found shows each formula three times",
+        "searchtools.js",
+        '".headerlink", "script"',
+        '".headerlink", ".katex-mathml", "script"',
+    ),
+]
 ICON_RULE = re.compile(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"(\\?[^"]+)"\}')
 
 
@@ -147,7 +170,8 @@ def finish(app, exception) -> None:
         text += page
     static = out / "_static"
     for script in static.glob("scripts/*theme.js"):
-        script.write_text(LOGS.sub("void(", script.read_text("utf8")).replace(BLUR, ""), "utf8")
+        script.write_text(LOGS.sub("void(", script.read_text("utf8")), "utf8")
+    mend_scripts(static)
     lean_icons(static, text)
     lean_formulas(static / "katex/fonts", text)
     join_styles(out)
@@ -155,6 +179,17 @@ def finish(app, exception) -> None:
         (static / name).unlink(missing_ok=True)
     for path in [*static.rglob("*.map"), *static.rglob("*.LICENSE.txt"), *static.rglob("*.ttf")]:
         path.unlink()
+
+
+def mend_scripts(static: Path) -> None:
+    """Replace what is not right in a script, unless an earlier build has."""
+    for why, name, old, new in SCRIPTS:
+        script = (static / name).read_text("utf8")
+        if new and new in script:
+            continue
+        if new and old not in script:
+            LOG.warning("%s: no longer as it was (%s)", name, why, type="book")
+        (static / name).write_text(script.replace(old, new), "utf8")
 
 
 def join_styles(out: Path) -> None:

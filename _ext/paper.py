@@ -13,9 +13,6 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
 from public import changed
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
 STYLE = Path(__file__).with_suffix(".css")
 COMMENT_OR_RULE = re.compile(r"/\*.*?\*/|([^{}/]+)\{([^{}]*)\}", re.DOTALL)
@@ -229,8 +226,8 @@ class Book:
         folds = block.select(".d2l-fold")
         if not folds:
             return [block]
-        if code := folds[0].code:
-            return [self.tag("div", highlight(code.get_text(), PythonLexer(), HtmlFormatter()))]
+        if code := folds[0].select_one(".highlight"):
+            return [code.extract()]
         hints = self.tag("ol", class_="hints")
         for fold in folds:
             hints.append(self.tag("li", fold.p.decode_contents()))

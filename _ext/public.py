@@ -116,7 +116,7 @@ def mend_buttons(app, pagename, templatename, context, doctree) -> None:
         buttons.remove(edit)
     if issue := named.get("source-issues-button"):
         new, _, _ = issue["url"].partition("?")
-        title = html.unescape(re.sub(r"<[^>]*>", "", context.get("title", "")))
+        title = html.unescape(re.sub(r"<[^>]*>", "", context.get("title") or app.config.project))
         body = ISSUE.format(page=f"{address}{pagename}.html")
         issue["url"] = f"{new}?{urlencode({'title': f'{title}: ', 'body': body}, quote_via=quote)}"
     book = {

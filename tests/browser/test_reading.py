@@ -47,6 +47,27 @@ def test_the_keyboard_opens_and_closes_the_contents_on_a_phone(visit):
     assert "primary-toggle" in tab.evaluate("document.activeElement.className")
 
 
+def test_the_contents_of_a_page_close_when_one_is_chosen_on_a_phone(visit):
+    tab = visit(CHAPTER, width=390, reduced_motion="reduce").tab
+    tab.locator("button.secondary-toggle").click()
+    link = tab.locator("dialog .toc-entry a").nth(3)
+    place = link.get_attribute("href")
+    link.click()
+    assert tab.evaluate("document.querySelector('dialog[open]')") is None
+    assert tab.url.endswith(place)
+    assert tab.locator(place).bounding_box()["y"] < 300
+
+
+def test_a_solution_that_is_wider_than_a_phone_is_reached_by_keyboard(visit):
+    tab = visit("chapters/01-database-analogy", width=390).tab
+    solution = tab.locator("details.d2l-fold:has(.highlight)", has_text="trigram_vectors")
+    solution.locator("summary").press("Enter")
+    code = solution.locator("pre")
+    tab.wait_for_timeout(500)
+    assert code.evaluate("pre => pre.scrollWidth > pre.clientWidth")  # no line is broken
+    assert code.get_attribute("tabindex") == "0"
+
+
 def test_search_finds_the_causal_mask(visit):
     tab = visit(FIRST).tab
     tab.keyboard.press("Control+k")
@@ -55,6 +76,8 @@ def test_search_finds_the_causal_mask(visit):
     tab.wait_for_selector("#search-results li a")
     found = tab.locator("#search-results li a").all_inner_texts()
     assert any("Scaled Dot-Product Attention" in title for title in found), found
+    excerpts = " ".join(tab.locator("#search-results p.context").all_inner_texts())
+    assert excerpts and "\\mathbf" not in excerpts
     tab.locator("#search-results li a").first.click()
     tab.wait_for_load_state()
     assert "chapters/" in tab.url
