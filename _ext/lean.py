@@ -118,6 +118,12 @@ SCRIPTS = [
         """e.target.closest('a[href^="#"]')&&t.close()}),""",
     ),
     (
+        "and the button that has the focus again pulls the page back to where it was",
+        "scripts/pydata-sphinx-theme.js",
+        "o&&o.focus&&o.focus()",
+        "o&&o.focus&&o.focus({preventScroll:!0})",
+    ),
+    (
         "what is found shows each formula three times",
         "searchtools.js",
         '".headerlink", "script"',
