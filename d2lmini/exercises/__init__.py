@@ -3,7 +3,7 @@
     from d2lmini.exercises import check, hint, solution
 
     @check
-    def softmax(scores):
+    def my_softmax(scores):
         ...
 
 ``check`` shows what it found and gives the function back. ``grade`` returns the `Result` without
@@ -47,8 +47,8 @@ def check(*, name: str | None = None) -> Callable[[Answer], Answer]: ...
 def check(fn: Any = _NOT_GIVEN, *, name: str | None = None) -> Any:
     """Check an answer and show what was found.
 
-    Use it as ``@check`` above a function or class that has the name of the exercise, or call it:
-    ``check(my_function, name="softmax")``. An answer that is not written yet, raises an error or
+    Use it as ``@check`` above a function or class that has the name of the exercise, with or
+    without ``my_`` before it, or call it: ``check(other_name, name="softmax")``. An answer that is not written yet, raises an error or
     never ends does not stop the notebook.
 
     Parameters

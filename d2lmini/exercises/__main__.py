@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import d2lmini
-from d2lmini.exercises import exercises, find
+from d2lmini.exercises import exercises
 from d2lmini.exercises.notebook import code_cells, posed
 
 SECONDS, MEGABYTES = 120, 4096
@@ -103,8 +103,7 @@ def _missing(problem: str | None) -> dict[str, Any]:
 
 def _expected(names: set[str]) -> list[Any]:
     """Return all exercises of the chapters that occur."""
-    known = {exercise.name for exercise in exercises()}
-    chapters = {find(name).chapter for name in names & known}
+    chapters = {e.chapter for e in exercises() if {e.name, e.function} & names}
     return [exercise for exercise in exercises() if exercise.chapter in chapters]
 
 

@@ -47,7 +47,9 @@ class Exercise:
     Attributes
     ----------
     name : str
-        Unique in the book; the name of the learner's function or class.
+        Unique in the book. The learner's function or class has this name, or, where the library
+        or its chapter has something of that name, ``my_`` before it: an answer must not take
+        the place of what other cells call.
     chapter : int
     difficulty : str
         "warm-up", "easy", "medium" or "hard".
@@ -98,8 +100,13 @@ class Exercise:
 
     @cached_property
     def signature(self) -> str:
-        """How the answer is called, as in ``softmax(scores)``."""
-        return f"{self.name}({', '.join(self.arguments)})"
+        """How the answer is called, as in ``my_softmax(scores)``."""
+        return f"{self.function}({', '.join(self.arguments)})"
+
+    @property
+    def function(self) -> str:
+        """The name of the function or class that the learner writes, read from the solution."""
+        return self._definition.name
 
     @cached_property
     def starter(self) -> str:
@@ -119,10 +126,11 @@ class Exercise:
 
     @cached_property
     def _definition(self) -> ast.FunctionDef | ast.ClassDef:
+        names = (self.name, f"my_{self.name}")
         for node in ast.parse(self.solution).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == self.name:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names:
                 return node
-        raise ValueError(f"the solution of {self.name} does not define {self.name}")
+        raise ValueError(f"the solution of {self.name} does not define {' or '.join(names)}")
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
@@ -213,7 +221,12 @@ def exercises(chapter: int | None = None) -> tuple[Exercise, ...]:
 
 
 def find(name: str) -> Exercise:
-    """Return the exercise of this name; ValueError with the nearest names if there is none."""
+    """Return the exercise of this name; ValueError with the nearest names if there is none.
+
+    ``my_softmax`` finds ``softmax``: so a learner's function is called (see `Exercise.name`).
+    """
+    if name not in _registry and name.removeprefix("my_") in _registry:
+        name = name.removeprefix("my_")
     if name not in _registry:
         import difflib
 

@@ -243,7 +243,7 @@ def test_the_import_is_light_and_works_without_torch_and_ipython():
         "    if not e.needs_torch:\n"
         "        names = {'np': np}\n"
         "        exec(e.solution, names)\n"
-        "        assert grade(names[e.name]).status == 'pass', e.name\n"
+        "        assert grade(names[e.function]).status == 'pass', e.name\n"
         "        for m in e.mistakes:\n"
         "            assert grade(m.fn, name=e.name).mistake == m.id, (e.name, m.id)\n"
         "print('all')"

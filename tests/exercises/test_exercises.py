@@ -85,7 +85,7 @@ def test_the_reference_passes(exercise):
 
 @each
 def test_the_printed_solution_passes_in_time(exercise):
-    solution = run_text(exercise.solution, exercise.name)
+    solution = run_text(exercise.solution, exercise.function)
     grade(solution)  # the first call loads what is loaded when needed
     result, taken = timed(solution)
     assert result.status == "pass", result
@@ -97,10 +97,10 @@ def test_the_printed_solution_passes_in_time(exercise):
 def test_the_starter_is_not_attempted_and_has_the_signature_of_the_solution(exercise):
     assert exercise.starter.count("@check\n") == 1
     checked = []
-    stub = run_text(exercise.starter, exercise.name, check=lambda fn: checked.append(fn) or fn)
+    stub = run_text(exercise.starter, exercise.function, check=lambda fn: checked.append(fn) or fn)
     assert checked == [stub]
     assert grade(stub).status == "todo"
-    solution = run_text(exercise.solution, exercise.name)
+    solution = run_text(exercise.solution, exercise.function)
     for name in ["__init__", "forward"] if isinstance(stub, type) else [None]:
         one, two = (getattr(x, name) if name else x for x in (stub, solution))
         assert inspect.signature(one) == inspect.signature(two)
@@ -113,7 +113,7 @@ def test_a_stub_without_its_docstring_is_not_attempted(exercise):
     node = tree.body[-1]
     assert isinstance(node.body[0].value, ast.Constant)
     del node.body[0]
-    stub = run_text(ast.unparse(tree), exercise.name)
+    stub = run_text(ast.unparse(tree), exercise.function)
     assert stub.__doc__ is None
     assert grade(stub).status == "todo"
 
@@ -189,7 +189,7 @@ def test_an_answer_remembered_by_shape_is_found(exercise):
 
 @pytest.mark.parametrize("exercise", [on(e) for e in EXERCISES if e.needs_torch])
 def test_a_module_that_remembers_by_shape_is_found(exercise):
-    module = run_text(exercise.solution, exercise.name)
+    module = run_text(exercise.solution, exercise.function)
     memory = {}
 
     class Remembers(module):
@@ -251,7 +251,7 @@ def test_no_two_mistakes_are_the_same_and_none_is_right(exercise):
 @each
 def test_mistakes_and_checks_leave_the_random_state_alone(exercise):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    grade(run_text(exercise.solution, exercise.name))
+    grade(run_text(exercise.solution, exercise.function))
     grade(exercise.mistakes[0].fn, name=exercise.name)
     assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 

@@ -21,7 +21,7 @@ IMPORT = "from d2lmini.exercises import check, hint, solution"
 def solved(exercise):
     """Return the cell of an exercise with its solution in it."""
     text = exercise.solution
-    at = text.index(f"{'class' if exercise.needs_torch else 'def'} {exercise.name}")
+    at = text.index(f"{'class' if exercise.needs_torch else 'def'} {exercise.function}")
     return text[:at] + "@check\n" + text[at:]
 
 

@@ -28,7 +28,8 @@ def exercise_cells(path):
     """Return {name: source} of the cells that pose an exercise."""
     found = {}
     for _, source, _ in code_cells(path):
-        for name in posed([source]):
+        for written in posed([source]):
+            name = find(written).name
             assert name not in found, f"{name} is posed twice"
             found[name] = source
     return found

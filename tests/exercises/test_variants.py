@@ -21,7 +21,7 @@ def numbers(kind, things):
 
 @pytest.mark.parametrize("exercise", [on(exercise) for exercise in FUNCTIONS])
 def test_a_float32_answer_passes(exercise):
-    solution = run_text(exercise.solution, exercise.name)
+    solution = run_text(exercise.solution, exercise.function)
 
     def single(*arguments):
         return numbers(np.float32, solution(*numbers(np.float32, arguments)))
@@ -34,7 +34,7 @@ def test_a_float32_answer_passes(exercise):
 def test_an_answer_as_tensors_passes(exercise):
     import torch
 
-    solution = run_text(exercise.solution, exercise.name)
+    solution = run_text(exercise.solution, exercise.function)
 
     def tensors(*arguments):
         result = solution(*arguments)
@@ -49,7 +49,7 @@ def test_an_answer_as_tensors_passes(exercise):
 
 @pytest.mark.parametrize("exercise", [on(exercise) for exercise in FUNCTIONS])
 def test_an_answer_in_the_other_order_of_memory_passes(exercise):
-    solution = run_text(exercise.solution, exercise.name)
+    solution = run_text(exercise.solution, exercise.function)
 
     def in_columns(x):
         return np.asarray(x, order="F")
