@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 
+from d2lmini.exercises import find
 from scripts import notebooks
 from tests.notebooks.playing import Player
 
@@ -34,12 +35,14 @@ def stored(folder, *sources, tags=()):
 
 
 IMPORTS = "import numpy as np\nfrom d2lmini.exercises import check\nfrom d2lmini import softmax"
-POSED = '@check\ndef {}softmax(scores):\n    """Turn scores into weights."""\n    ...'
+EXERCISE = find("weighted_average")  # whose function has a name of its own
+DESCRIBED = f"{EXERCISE.function}.__doc__"  # another text in the stub than in an answer
+STUB = "@check\ndef softmax(scores):\n    ..."
 USED = "softmax(np.zeros(2)).tolist()"
 
 
 def test_a_notebook_that_survives(tmp_path):
-    sources = [IMPORTS, "total = 1\ntotal", "total + 1", POSED.format("my_"), USED]
+    sources = [IMPORTS, "total = 1\ntotal", "total + 1", EXERCISE.starter, USED]
     assert Player(stored(tmp_path, *sources), tmp_path).play() == []
 
 
@@ -50,9 +53,9 @@ def test_a_notebook_that_survives(tmp_path):
         (["x = [1]", "x.append(2)\nx"], "cell-1", "run again"),
         (["x = 1", "del x"], "cell-1", "run again"),
         (["x = 1\nx", "y = x\ny", "for x in range(3):\n    pass"], "cell-1", "run again"),
-        ([IMPORTS, USED, POSED.format("")], "cell-1", "run again"),
-        ([IMPORTS, POSED.format("my_"), "my_softmax.__doc__"], "cell-2", "after right answers"),
-        ([IMPORTS, POSED.format("my_"), "my_softmax.__doc__"], "cell-2", "after wrong answers"),
+        ([IMPORTS, USED, STUB], "cell-1", "run again"),
+        ([IMPORTS, EXERCISE.starter, DESCRIBED], "cell-2", "after right answers"),
+        ([IMPORTS, EXERCISE.starter, DESCRIBED], "cell-2", "after wrong answers"),
     ],
     ids=["reused", "mutated", "deleted", "loop", "taken-by-a-stub", "needs-a-stub", "needs-it-too"],
 )
