@@ -211,13 +211,13 @@ def test_what_it_runs_on(built):
 
 
 def test_the_whole_book_on_paper(tmp_path, monkeypatch):
-    if not any(map(pdf.shutil.which, pdf.BROWSERS)):
+    if pdf.find_browser() is None:
         pytest.skip("there is no Chromium on this machine")
     tiny_book(tmp_path, {"more.md": "# More\n\nText.\n"})
     monkeypatch.setattr(pdf, "ROOT", tmp_path)
     page = pdf.build_page(tmp_path / "_build")
     target = tmp_path / "book.pdf"
-    pdf.print_page(page, target, pdf.find_browser())
+    pdf.print_page(page, target, pdf.needed_browser())
     content = target.read_bytes()
     assert content.startswith(b"%PDF-")
     assert b"/Outlines" in content and b"/StructTreeRoot" in content
@@ -225,6 +225,6 @@ def test_the_whole_book_on_paper(tmp_path, monkeypatch):
 
 
 def test_without_a_browser_the_pdf_says_so(monkeypatch):
-    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pdf, "find_browser", lambda: None)
     with pytest.raises(SystemExit, match="a PDF needs a browser"):
-        pdf.find_browser()
+        pdf.needed_browser()
