@@ -1,6 +1,7 @@
 """Make .venv and install the pins in it; with --pins, write the pins themselves.
 
-With --lab it adds JupyterLab, which only who opens the chapters as notebooks needs. With --check it says nothing, and its status tells whether what was installed is still whole.
+With --lab it adds JupyterLab, which only who opens the chapters as notebooks needs. With --check it
+says nothing, and its status tells whether what was installed is still whole.
 
 Whatever goes wrong ends in one line that says what, and an exit status of 1.
 A Python that is too old for the project must be able to read this file, to be told so.
