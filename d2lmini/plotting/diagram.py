@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.cbook import is_math_text  # type: ignore[attr-defined]
+from matplotlib.cbook import is_math_text
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Arc, FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
@@ -319,7 +319,9 @@ class Diagram:
         table = None if values is None else np.atleast_2d(np.asarray(values, dtype=float))
         size = self._size(rows, columns, table, mask)
         usual = (0.5, CELL) if labels else (0.22, 0.22)
-        wide, tall = usual if cell is None else (cell, cell) if np.isscalar(cell) else cell  # type: ignore[misc]
+        wide, tall = usual
+        if cell is not None:
+            wide, tall = cell if isinstance(cell, tuple) else (cell, cell)
         if table is not None and not (np.isfinite(table).all() and (table >= 0).all()):
             raise ValueError("values must be finite and at least 0")
         may = np.ones(size, bool) if mask is None else np.asarray(mask, dtype=bool)
@@ -694,9 +696,10 @@ class Diagram:
         hatch: str | None,
     ) -> None:
         if hatch:
-            style = {"hatch": hatch, "edgecolor": tint(COLORS["ink"], 0.25), "linewidth": 0.0}
+            faint = tint(COLORS["ink"], 0.25)
+            style: dict[str, Any] = {"hatch": hatch, "edgecolor": faint, "linewidth": 0}
             self.ax.add_patch(Rectangle(corner, width, height, facecolor=ground, **style))
-        fill = {"facecolor": ground} if not hatch else {"fill": False}
+        fill: dict[str, Any] = {"fill": False} if hatch else {"facecolor": ground}
         edge = tint(color, 0.65)
         self.ax.add_patch(Rectangle(corner, width, height, edgecolor=edge, linewidth=0.8, **fill))
 
@@ -738,7 +741,7 @@ def _width(words: str, size: float, *, bold: bool = False) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _line_width(line: str, size: float, bold: bool) -> float:  # noqa: FBT001
+def _line_width(line: str, size: float, bold: bool) -> float:
     font = FontProperties(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")
     math_text = bool(is_math_text(line))
     with warnings.catch_warnings():  # a glyph that the font lacks warns when it is drawn
