@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
@@ -334,7 +335,7 @@ class Diagram:
         for i in range(size[0]):
             row = []
             for j in range(size[1]):
-                share = 0.16 if table is None else 0.04 + 0.5 * table[i, j] / largest
+                share = 0.16 if table is None else 0.04 + 0.4 * table[i, j] / largest
                 ground = tint(color, share) if may[i, j] else tint(COLORS["ink"], 0.03)
                 corner = (left + j * wide, top - (i + 1) * tall)
                 hatch = None if may[i, j] else "////"
@@ -697,8 +698,9 @@ class Diagram:
     ) -> None:
         if hatch:
             faint = tint(COLORS["ink"], 0.25)
-            style: dict[str, Any] = {"hatch": hatch, "edgecolor": faint, "linewidth": 0}
-            self.ax.add_patch(Rectangle(corner, width, height, facecolor=ground, **style))
+            with matplotlib.rc_context({"hatch.color": faint}):  # older versions take the edge's
+                style: dict[str, Any] = {"hatch": hatch, "edgecolor": faint, "linewidth": 0}
+                self.ax.add_patch(Rectangle(corner, width, height, facecolor=ground, **style))
         fill: dict[str, Any] = {"fill": False} if hatch else {"facecolor": ground}
         edge = tint(color, 0.65)
         self.ax.add_patch(Rectangle(corner, width, height, edgecolor=edge, linewidth=0.8, **fill))
