@@ -4,6 +4,7 @@ A chapter's Markdown is read here as JupyterLab, VS Code, Colab and GitHub read 
 tables and `$`-formulas. Each function returns what is wrong, in words that say what to do.
 """
 
+import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -80,7 +81,7 @@ def empty_links(text: str) -> list[str]:
     """Return links without words, and pictures without a description."""
     found = []
     for children in lines_of(text):
-        for token, after in zip(children, [*children[1:], None], strict=True):
+        for token, after in itertools.zip_longest(children, children[1:]):
             if token.type == "link_open" and after.type == "link_close":
                 found.append(f"a link to {token.attrs['href']} without words")
             if token.type == "image" and not token.content.strip():
