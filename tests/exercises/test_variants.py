@@ -155,11 +155,6 @@ def masked_softmax(scores, mask):
 def cosine_scores(q, k):
     return F.cosine_similarity(q[:, None], k[None], dim=-1)"""
     ],
-    "attention_columns": [
-        """
-def attention_columns(query, key, value):
-    return value @ (key.transpose(0, 1) @ query / key.shape[0] ** 0.5).softmax(0)"""
-    ],
     "batched_self_attention": [
         """
 def batched_self_attention(x, w_q, w_k, w_v):
