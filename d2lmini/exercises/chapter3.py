@@ -536,8 +536,8 @@ def my_attention(query, key, value):
 # Additive score
 
 
-def _hidden(query: Array, key: Array, w_q: Array, w_k: Array) -> Array:
-    return (query @ w_q)[:, None, :] + (key @ w_k)[None, :, :]  # (n, m, h)
+def _hidden(query: Array, key: Array, w_1: Array, w_2: Array) -> Array:
+    return (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, h)
 
 
 def _additive_score_cases() -> list[Case]:
@@ -568,7 +568,7 @@ def _additive_score_cases() -> list[Case]:
 
 
 def _with(activation: Any) -> Any:
-    return lambda query, key, w_q, w_k, w_v: activation(_hidden(query, key, w_q, w_k)) @ w_v
+    return lambda query, key, w_1, w_2, w: activation(_hidden(query, key, w_1, w_2)) @ w
 
 
 register(
@@ -578,7 +578,7 @@ register(
         difficulty="hard",
         minutes=30,
         task="The additive score of every query (n, d_q) with every key (m, d_k). Its parameters "
-        "are w_q (d_q, h), w_k (d_k, h) and w_v (h,). Return (n, m).",
+        "are w_1 (d_q, h), w_2 (d_k, h) and w (h,). Return (n, m).",
         returns={"scores": "(queries, keys)"},
         reference=additive_score,
         cases=_additive_score_cases,
@@ -591,44 +591,44 @@ register(
             ),
             Mistake(
                 "tanh-late",
-                "The tanh comes after the sum with w_v. It belongs inside: each hidden number "
+                "The tanh comes after the sum with w. It belongs inside: each hidden number "
                 "passes through it.",
-                lambda query, key, w_q, w_k, w_v: np.tanh(_hidden(query, key, w_q, w_k) @ w_v),
+                lambda query, key, w_1, w_2, w: np.tanh(_hidden(query, key, w_1, w_2) @ w),
             ),
             Mistake(
                 "tanh-early",
                 "The tanh was taken of the query's part and of the key's part, one by one. Add the "
                 "two first.",
-                lambda query, key, w_q, w_k, w_v: (
-                    (np.tanh(query @ w_q)[:, None, :] + np.tanh(key @ w_k)[None, :, :]) @ w_v
+                lambda query, key, w_1, w_2, w: (
+                    (np.tanh(query @ w_1)[:, None, :] + np.tanh(key @ w_2)[None, :, :]) @ w
                 ),
             ),
             Mistake(
-                "no-w_v",
-                "w_v is not used: the hidden numbers are added up as they are.",
-                lambda query, key, w_q, w_k, w_v: np.tanh(_hidden(query, key, w_q, w_k)).sum(-1),
+                "no-w",
+                "w is not used: the hidden numbers are added up as they are.",
+                lambda query, key, w_1, w_2, w: np.tanh(_hidden(query, key, w_1, w_2)).sum(-1),
             ),
             Mistake(
                 "transposed",
                 "The table lies on its side: rows are queries, columns are keys.",
-                lambda query, key, w_q, w_k, w_v: additive_score(query, key, w_q, w_k, w_v).T,
+                lambda query, key, w_1, w_2, w: additive_score(query, key, w_1, w_2, w).T,
             ),
             Mistake(
                 "row-by-row",
                 "Query i was added to key i only. Every query meets every key: the two need axes "
                 "of their own, (n, 1, h) and (1, m, h).",
-                lambda query, key, w_q, w_k, w_v: np.tanh(query @ w_q + key @ w_k) @ w_v,
+                lambda query, key, w_1, w_2, w: np.tanh(query @ w_1 + key @ w_2) @ w,
             ),
             Mistake(
                 "same-axis",
                 "Both new axes stand in the same place, so queries and keys still share one axis. "
                 "They need axes of their own, (n, 1, h) and (1, m, h).",
-                lambda query, key, w_q, w_k, w_v: (
-                    np.tanh((query @ w_q)[:, None] + (key @ w_k)[:, None]) @ w_v
+                lambda query, key, w_1, w_2, w: (
+                    np.tanh((query @ w_1)[:, None] + (key @ w_2)[:, None]) @ w
                 ),
                 also=(
-                    lambda query, key, w_q, w_k, w_v: (
-                        np.tanh((query @ w_q)[None] + (key @ w_k)[None]) @ w_v
+                    lambda query, key, w_1, w_2, w: (
+                        np.tanh((query @ w_1)[None] + (key @ w_2)[None]) @ w
                     ),
                 ),
             ),
@@ -636,12 +636,12 @@ register(
                 "multiplied",
                 "Query and key were multiplied. This score is called additive because the two are "
                 "added before the tanh.",
-                lambda query, key, w_q, w_k, w_v: (
-                    np.tanh(query @ w_q)[:, None, :] * np.tanh(key @ w_k)[None, :, :] @ w_v
+                lambda query, key, w_1, w_2, w: (
+                    np.tanh(query @ w_1)[:, None, :] * np.tanh(key @ w_2)[None, :, :] @ w
                 ),
                 also=(
-                    lambda query, key, w_q, w_k, w_v: (
-                        np.tanh((query @ w_q)[:, None, :] * (key @ w_k)[None, :, :]) @ w_v
+                    lambda query, key, w_1, w_2, w: (
+                        np.tanh((query @ w_1)[:, None, :] * (key @ w_2)[None, :, :]) @ w
                     ),
                 ),
             ),
@@ -653,15 +653,15 @@ register(
         ),
         hints=(
             "Take one query and one key first: two vectors of length h, added, passed through "
-            "tanh, and multiplied by w_v. Then do it for all pairs.",
-            "a(q, k) = w_v · tanh(W_qᵀ q + W_kᵀ k). Project all queries (n, h) and all keys (m, h) "
+            "tanh, and multiplied by w. Then do it for all pairs.",
+            "a(q, k) = w · tanh(W_qᵀ q + W_kᵀ k). Project all queries (n, h) and all keys (m, h) "
             "once; the sum of all pairs has shape (n, m, h).",
             "x[:, None, :] + y[None, :, :] adds all pairs of rows. A matrix product with a vector, "
-            "@ w_v, sums over the last axis.",
+            "@ w, sums over the last axis.",
         ),
         solution="""\
-def my_additive_score(query, key, w_q, w_k, w_v):
-    hidden = (query @ w_q)[:, None, :] + (key @ w_k)[None, :, :]  # (n, m, h)
-    return np.tanh(hidden) @ w_v""",
+def my_additive_score(query, key, w_1, w_2, w):
+    hidden = (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, h)
+    return np.tanh(hidden) @ w""",
     )
 )
