@@ -654,7 +654,7 @@ register(
         hints=(
             "Take one query and one key first: two vectors of length h, added, passed through "
             "tanh, and multiplied by w. Then do it for all pairs.",
-            "a(q, k) = w · tanh(W_qᵀ q + W_kᵀ k). Project all queries (n, h) and all keys (m, h) "
+            "a(q, k) = w · tanh(W₁ᵀ q + W₂ᵀ k). Project all queries (n, h) and all keys (m, h) "
             "once; the sum of all pairs has shape (n, m, h).",
             "x[:, None, :] + y[None, :, :] adds all pairs of rows. A matrix product with a vector, "
             "@ w, sums over the last axis.",
