@@ -12,7 +12,7 @@ import yaml
 from d2lmini.exercises.notebook import as_python
 
 ROOT = Path(__file__).resolve().parents[1]
-PINS = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.txt").read_text(), re.M))
+PINS = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.M))
 PROJECT = (ROOT / "pyproject.toml").read_text("utf8")
 FROM_CONDA = {"pytorch-cpu": "torch"}  # what it is called there, and here
 
