@@ -33,7 +33,7 @@ CAPTION = re.compile(r"Figure\s+(\S*?)\.?")
 SUMMARY = re.compile(r"<details>\s*<summary>(.*?)</summary>\s*", re.DOTALL)
 PARTS = re.compile(r"\$([^$]+)\$|<code>(.*?)</code>")
 CHAPTER = re.compile(r"(?:.*/)?(\d+)-[^/]*")
-PICTURE = re.compile(r'class="d2lmini-(figure|trace|explorer)\b')
+PICTURE = re.compile(r'class="(?:[\w-]+ )*d2lmini-(figure|trace|explorer)\b')
 BOXES = {"Takeaways": "tip", "Optional": "optional", "Note": "note", "Warning": "warning"}
 AFTER_THE_TEXT = ("Exercises", "Can you answer these?")
 BIBLIOGRAPHY = "bibliography"  # the page with the works
