@@ -577,8 +577,8 @@ register(
         chapter=3,
         difficulty="hard",
         minutes=30,
-        task="The additive score of every query (n, d_q) with every key (m, d_k). Its parameters "
-        "are w_1 (d_q, h), w_2 (d_k, h) and w (h,). Return (n, m).",
+        task="Return the additive score (n, m) of every query (n, d_q) with every key (m, d_k), "
+        "for the parameters w_1 (d_q, h), w_2 (d_k, h) and w (h,).",
         returns={"scores": "(queries, keys)"},
         reference=additive_score,
         cases=_additive_score_cases,
