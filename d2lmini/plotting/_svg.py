@@ -5,7 +5,6 @@ import io
 import re
 import struct
 import zlib
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -50,50 +49,6 @@ def png(colors: Any) -> bytes:
     )
 
 
-def document(width: float, height: float, page: str, parts: list[str]) -> str:
-    """Return a drawing on a ground, of a size in inches; its parts are placed in pixels."""
-    w, h = number(width * CSS_DPI), number(height * CSS_DPI)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="0 0 {w} {h}">'
-        f'<rect width="{w}" height="{h}" fill="{page}"/>'
-        f'<g font-family="{FONTS}">{"".join(parts)}</g></svg>'
-    )
-
-
-def words(
-    text: str,
-    x: float,
-    y: float,
-    size: float,
-    color: str,
-    *,
-    anchor: str = "middle",
-    turn: int = 0,
-    drop: float = 0.0,
-) -> str:
-    """Return lines of text, the first one's baseline ``drop`` points below a place in pixels.
-
-    ``turn`` is an angle in degrees, anticlockwise; the drop is turned with the text.
-    """
-    px = CSS_DPI / 72
-    place = f'x="{number(x)}" y="{number(y + drop * px)}"'
-    if turn:
-        turned = f"translate({number(x)} {number(y)})rotate({-turn})"
-        place = f'transform="{turned}"' + (f' y="{number(drop * px)}"' if drop else "")
-    hook = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    lines = text.split("\n")
-    if len(lines) == 1:
-        body = escape(text, quote=False)
-    else:
-        left = "0" if turn else number(x)
-        body = "".join(
-            f'<tspan x="{left}"{f" dy={chr(34)}{number(1.2 * size * px)}{chr(34)}" if i else ""}>'
-            f"{escape(line, quote=False)}</tspan>"
-            for i, line in enumerate(lines)
-        )
-    return f'<text {place} font-size="{number(size * px)}" fill="{color}"{hook}>{body}</text>'
-
-
 def from_matplotlib(figure: Figure, *, axes_style: bool = True) -> str:
     """Return a figure as a small SVG whose text is text, with nothing that differs between runs."""
     import matplotlib
@@ -111,6 +66,7 @@ def tidy(svg: str, width: float, height: float) -> str:
     Names of ids are made from the last bits of numbers; numbered ones are the same everywhere.
     """
     svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"data:image/png;base64,([^\"]*)", _steady_picture, svg)
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<title>.*?</title>", "", svg, flags=re.S)
     svg = re.sub(r'<style type="text/css">.*?</style>', "", svg, flags=re.S)
     w, h = number(width * CSS_DPI), number(height * CSS_DPI)
@@ -136,6 +92,17 @@ def tidy(svg: str, width: float, height: float) -> str:
     svg = re.sub(r'( id="|url\(#|href="#)([^)"]+)([)"])', renamed, svg)
     svg = re.sub(r"<[^>]*>", lambda tag: _short(tag[0]), svg)
     return re.sub(r">\s+<", "><", svg).strip()
+
+
+def _steady_picture(address: re.Match[str]) -> str:
+    """Store a picture again, in bytes that no compressor has a say in."""
+    from PIL import Image  # comes with matplotlib
+
+    picture = Image.open(io.BytesIO(base64.b64decode(address[1])))
+    colors = np.asarray(picture.convert("RGBA"))
+    return data_address(
+        png(colors if (colors[..., 3] < 255).any() else colors[..., :3]), "image/png"
+    )
 
 
 def _short(tag: str) -> str:
