@@ -12,7 +12,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import FixedFormatter
 
 from d2lmini.plotting._inputs import read_alt
 from d2lmini.plotting._legible import legible
@@ -163,9 +162,11 @@ def draw_twice(
 def _make_legible(figure: Figure) -> None:
     """Send the words of a figure through the gate, formulas apart; tick labels are words too."""
     for axis in figure.findobj(Axis):
-        for formatter in (axis.get_major_formatter(), axis.get_minor_formatter()):
-            if isinstance(formatter, FixedFormatter):
-                formatter.seq = [legible(str(text), keep="\n") for text in formatter.seq]
+        places = axis.get_majorticklocs()
+        words = axis.get_major_formatter().format_ticks(places)
+        passed = [word if is_math_text(word) else legible(word, keep="\n") for word in words]
+        if passed != words:
+            axis.set_ticks(places, labels=passed)
     for text in figure.findobj(Text):
         words = text.get_text()
         if (passed := legible(words, keep="\n")) != words and not is_math_text(words):
