@@ -203,7 +203,6 @@ LOOPS = {
     "padding_mask": padding_mask,
     "masked_softmax": oracles.masked_softmax,
     "attention": attend,
-    "attention_columns": lambda query, key, value: attend(query.T, key.T, value.T).T,
     "additive_score": additive_score,
     "count_parameters": lambda d_model, d_k, d_v: sum(
         np.empty((d_model, d)).size for d in (d_k, d_k, d_v)
