@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 from d2lmini._checks import (
     check_flag,
@@ -21,6 +21,37 @@ from d2lmini.heads import _merge_heads, _share_heads, _split_heads
 from d2lmini.masks import _combined_mask
 
 __all__ = ["MultiHeadAttention"]
+
+
+def _multi_head_attention(
+    layer: MultiHeadAttention,
+    query: Tensor,  # (batch, n, embed_dim)
+    key: Tensor,  # (batch, m, kdim)
+    value: Tensor,  # (batch, m, vdim)
+    mask: Tensor | None,  # (batch, h, n, m), or what broadcasts to it
+    causal: bool,
+    need_weights: bool,
+    cache: KeyValueCache | None,
+    on_itself: bool,
+) -> Attention[Tensor, Tensor | None]:
+    q = _split_heads(layer.w_q(query), layer.num_heads)  # (batch, h, n, d)
+    k = _split_heads(layer.w_k(key), layer.num_kv_heads)  # (batch, g, m, d)
+    v = _split_heads(layer.w_v(value), layer.num_kv_heads)  # (batch, g, m, d)
+    if cache is not None:
+        k, v = cache.append(k, v)  # from here on m counts the earlier tokens too
+        if cache.window is not None:
+            sizes = q.shape[-2], k.shape[-2]
+            mask, causal = _combined_mask(mask, *sizes, window=cache.window, like=q), True
+    k = _share_heads(xp, k, layer.num_heads)  # (batch, h, m, d)
+    v = _share_heads(xp, v, layer.num_heads)  # (batch, h, m, d)
+    dropout = layer.dropout if layer.training else 0.0
+    if need_weights or _has_no_kernel(q, k, v):
+        heads, weights = _attention(xp, q, k, v, mask, causal)  # (batch, h, n, d), (batch, h, n, m)
+        heads = heads if dropout == 0 else functional.dropout(weights, dropout) @ v
+    else:
+        heads = _attention_kernel(q, k, v, mask, causal, on_itself, dropout)  # (batch, h, n, d)
+    output = layer.w_o(_merge_heads(heads))  # (batch, n, embed_dim)
+    return Attention(output, weights if need_weights else None)
 
 
 class MultiHeadAttention(nn.Module):
@@ -104,31 +135,6 @@ class MultiHeadAttention(nn.Module):
             f"num_heads={self.num_heads}, num_kv_heads={self.num_kv_heads}, dropout={self.dropout}"
         )
 
-    @overload
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        need_weights: Literal[False] = False,
-        cache: KeyValueCache | None = None,
-    ) -> Attention[Tensor, None]: ...
-    @overload
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        need_weights: Literal[True],
-        cache: KeyValueCache | None = None,
-    ) -> Attention[Tensor, Tensor]: ...
-    @overload
     def forward(
         self,
         query: Tensor,
@@ -139,18 +145,7 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         need_weights: bool = False,
         cache: KeyValueCache | None = None,
-    ) -> Attention[Tensor, Tensor | None]: ...
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
-        cache: KeyValueCache | None = None,
-    ) -> Attention[Tensor, Any]:
+    ) -> Attention[Tensor, Tensor | None]:
         """Attend.
 
         Parameters
@@ -191,31 +186,16 @@ class MultiHeadAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
+        on_itself = key is query and cache is None
         query, key, value, mask = self._checked(query, key, value, mask, cache)
         check_flag("causal", causal)
         check_flag("need_weights", need_weights)
-        q = _split_heads(self.w_q(query), self.num_heads)  # (batch, h, n, d)
-        k = _split_heads(self.w_k(key), self.num_kv_heads)  # (batch, g, m, d)
-        v = _split_heads(self.w_v(value), self.num_kv_heads)  # (batch, g, m, d)
-        if cache is not None:
-            k, v = cache.append(k, v)  # m now counts the earlier tokens too
-            if cache.window is not None:
-                sizes = q.shape[-2], k.shape[-2]
-                mask, causal = _combined_mask(mask, *sizes, window=cache.window, like=q), True
-        k = _share_heads(xp, k, self.num_heads)  # (batch, h, m, d)
-        v = _share_heads(xp, v, self.num_heads)  # (batch, h, m, d)
-        dropout = self.dropout if self.training else 0.0
-        if need_weights or _has_no_kernel(q, k, v):
-            heads, weights = _attention(xp, q, k, v, mask, causal)  # weights: (batch, h, n, m)
-            if dropout > 0:
-                heads = functional.dropout(weights, dropout) @ v
-        else:
-            heads = _attention_kernel(q, k, v, mask, causal, dropout)  # (batch, h, n, d)
-        output = self.w_o(_merge_heads(heads))  # (batch, n, embed_dim)
-        return Attention(output, weights if need_weights else None)
+        return _multi_head_attention(
+            self, query, key, value, mask, causal, need_weights, cache, on_itself
+        )
 
     if TYPE_CHECKING:
-        __call__ = forward
+        __call__: _Call
 
     def _checked(
         self,
@@ -316,22 +296,34 @@ def _torch_parameters(
 
 
 def _attention_kernel(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool, dropout: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    on_itself: bool,
+    dropout: float,
 ) -> Tensor:
     """Return the output of `attention` through PyTorch's kernel, which keeps no weights.
 
     Its own ``is_causal`` hides what comes later without a mask in memory, but aligns the first
     query with the first key: with fewer queries than keys a mask has to say so.
     """
-    is_causal = causal and mask is None and q.shape[-2] == k.shape[-2]
-    if not is_causal:
-        sizes = q.shape[-2], k.shape[-2]
-        mask = _combined_mask(mask, *sizes, causal=causal, like=q)
-    attend = functional.scaled_dot_product_attention
-    if q.ndim == k.ndim == v.ndim == 3:  # without a batch axis PyTorch keeps all the weights
-        q, k, v = q[None], k[None], v[None]
-        return attend(q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=is_causal)[0]
-    return attend(q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=is_causal)
+    n, m = q.shape[-2], k.shape[-2]
+    as_many = on_itself if torch.compiler.is_compiling() else n == m  # sizes may be open there
+    is_causal = False
+    if causal and mask is None and as_many:
+        is_causal = True
+    else:
+        mask = _combined_mask(mask, n, m, causal=causal, like=q)
+    out_shape = (*q.shape[:-1], v.shape[-1])
+    if q.shape[:-3] == k.shape[:-3] == v.shape[:-3] and (mask is None or mask.ndim < 4):
+        # of other than four axes PyTorch keeps the weights in memory
+        q, k, v = (x.reshape((-1, *x.shape[-3:])) for x in (q, k, v))
+    output = functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=is_causal
+    )
+    return output.reshape(out_shape) if output.ndim != len(out_shape) else output
 
 
 def _has_no_kernel(q: Tensor, k: Tensor, v: Tensor) -> bool:
@@ -343,3 +335,34 @@ def _has_no_kernel(q: Tensor, k: Tensor, v: Tensor) -> bool:
     if torch.autograd.forward_ad._current_level >= 0:
         return True
     return any(map(torch._C._functorch.is_functorch_wrapped_tensor, (q, k, v)))
+
+
+if TYPE_CHECKING:
+
+    class _Call(Protocol):
+        """What a call returns, for an editor: with ``need_weights=True`` no weights are None."""
+
+        @overload
+        def __call__(
+            self,
+            query: Tensor,
+            key: Tensor | None = None,
+            value: Tensor | None = None,
+            *,
+            mask: Tensor | None = None,
+            causal: bool = False,
+            need_weights: Literal[True],
+            cache: KeyValueCache | None = None,
+        ) -> Attention[Tensor]: ...
+        @overload
+        def __call__(
+            self,
+            query: Tensor,
+            key: Tensor | None = None,
+            value: Tensor | None = None,
+            *,
+            mask: Tensor | None = None,
+            causal: bool = False,
+            need_weights: bool = False,
+            cache: KeyValueCache | None = None,
+        ) -> Attention[Tensor, Tensor | None]: ...
