@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 from d2lmini._checks import (
@@ -316,14 +317,18 @@ def _attention_kernel(
         is_causal = True
     else:
         mask = _combined_mask(mask, n, m, causal=causal, like=q)
-    out_shape = (*q.shape[:-1], v.shape[-1])
-    if q.shape[:-3] == k.shape[:-3] == v.shape[:-3] and (mask is None or mask.ndim < 4):
-        # of other than four axes PyTorch keeps the weights in memory
-        q, k, v = (x.reshape((-1, *x.shape[-3:])) for x in (q, k, v))
-    output = functional.scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=is_causal
+    attend = functools.partial(
+        functional.scaled_dot_product_attention,
+        attn_mask=mask,
+        dropout_p=dropout,
+        is_causal=is_causal,
     )
-    return output.reshape(out_shape) if output.ndim != len(out_shape) else output
+    batch = q.shape[:-3]
+    if len(batch) == 1 or not batch == k.shape[:-3] == v.shape[:-3] or mask is not None:
+        return attend(q, k, v)
+    # of other than four axes PyTorch would keep the weights in memory
+    q, k, v = (x.reshape((-1, *x.shape[-3:])) for x in (q, k, v))
+    return attend(q, k, v).reshape((*batch, *q.shape[-3:]))
 
 
 def _has_no_kernel(q: Tensor, k: Tensor, v: Tensor) -> bool:
