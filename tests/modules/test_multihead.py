@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from comparing import no_nan_in_backward, uses_torch_func  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
 from torch.testing import assert_close  # noqa: E402
 
 from d2lmini import (  # noqa: E402
@@ -710,6 +711,66 @@ def test_its_own_causal_option_is_the_mask():
     attend, x = layer(), sequence()
     expected = attend(x, mask=causal_mask(5, like=x)).output
     assert_close(attend(x, causal=True).output, expected, **EXACT)
+
+
+@pytest.fixture
+def given_to_kernel(monkeypatch):
+    """Return what PyTorch's kernel is given: whether a mask, is_causal, and how many axes."""
+    calls, kernel = [], functional.scaled_dot_product_attention
+
+    def watched(q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False):
+        calls.append((attn_mask is not None, is_causal, q.ndim))
+        return kernel(q, k, v, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal)
+
+    monkeypatch.setattr(functional, "scaled_dot_product_attention", watched)
+    return calls
+
+
+def test_no_mask_is_made_where_the_kernel_knows_what_causal_means(given_to_kernel):
+    """A mask of 16,384 tokens would take a hundred times the memory of all the rest."""
+    attend, x = layer(), sequence()
+    attend(x, causal=True)
+    attend(x, x.clone(), causal=True)
+    attend(x, causal=True, cache=KeyValueCache())
+    attend(x, causal=True, cache=KeyValueCache(window=5))
+    assert given_to_kernel == [(False, True, 4)] * 4
+    given_to_kernel.clear()
+    cache = KeyValueCache(window=3)
+    for t in range(5):
+        attend(x[:, t : t + 1], causal=True, cache=cache)
+    attend(x[:, :1], x, causal=True)
+    assert [masked for masked, _, _ in given_to_kernel] == [False] * 6
+    given_to_kernel.clear()
+    attend(x, causal=True, mask=torch.ones(5, 5, dtype=torch.bool))
+    attend(x[:, :3], x, causal=True)
+    attend(x, causal=True, cache=KeyValueCache(window=4))
+    assert given_to_kernel == [(True, False, 4)] * 3
+
+
+@pytest.mark.parametrize("shape", [(5, 8), (2, 1, 5, 8)])
+def test_other_than_one_batch_axis_keeps_no_weights_either(given_to_kernel, shape):
+    attend, x = layer(), sequence(*shape)
+    output = attend(x, causal=True).output
+    assert given_to_kernel == [(False, True, 4)]
+    assert_close(output, attend(x, causal=True, need_weights=True).output, **EXACT)
+
+
+def test_it_can_be_exported_for_queries_and_keys_of_any_two_lengths():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attend = layer()
+
+        def forward(self, query, key):
+            return self.attend(query, key, causal=True).output
+
+    model = Model()
+    n, m = torch.export.Dim("n", min=2, max=9), torch.export.Dim("m", min=2, max=9)
+    example = sequence(2, 3, 8), sequence(2, 5, 8)
+    exported = torch.export.export(model, example, dynamic_shapes=({1: n}, {1: m})).module()
+    for lengths in ((3, 5), (4, 4), (2, 7)):
+        given = [sequence(2, length, 8) for length in lengths]
+        assert_close(exported(*given), model(*given), **EXACT)
 
 
 @pytest.mark.parametrize("strict", [False, True])
