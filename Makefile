@@ -2,6 +2,13 @@
 PYTHON ?= python3
 RUN := .venv/bin/python
 
+# What was moved, interrupted or lost its Python is installed again: without its stamp it is not there.
+ifneq ($(wildcard .venv/installed),)
+  ifneq ($(shell $(RUN) scripts/install.py --check 2> /dev/null && echo whole),whole)
+    $(shell rm -f .venv/installed)
+  endif
+endif
+
 .DEFAULT_GOAL := help
 .PHONY: help book pdf serve test stable notebooks lint pins clean
 
@@ -13,7 +20,7 @@ book: .venv/installed  ## build the book; every warning is an error
 	@.venv/bin/jupyter-book build -W -n --keep-going --quiet .
 
 pdf: .venv/installed  ## print the whole book to one PDF (needs Chromium)
-	@$(RUN) scripts/pdf.py
+	@$(RUN) -m scripts.pdf
 
 serve: .venv/installed  ## show the book on localhost and rebuild it when a file changes
 	@$(RUN) scripts/serve.py

@@ -40,7 +40,7 @@ class Pins(Table):
         """Read requirements.txt; a name that is not in it is an error."""
         path = ROOT / "requirements.txt"
         self.env.note_dependency(str(path))
-        pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", path.read_text("utf8"), re.MULTILINE))
+        pins = dict(re.findall(r"^([\w.-]+)==(\S+)", path.read_text("utf8"), re.MULTILINE))
         missing = [name for name in self.content if name not in pins]
         if missing:
             raise self.error(f"not in requirements.txt: {', '.join(missing)}")

@@ -1,6 +1,6 @@
 """Measure the built pages with Lighthouse, as a slow phone and as a desktop computer see them.
 
-Build the book, then run ``python benchmarks/lighthouse.py``; it needs Chromium and Node, and takes
+Build the book, then run ``python -m benchmarks.lighthouse``; it needs Chromium and Node, and takes
 Lighthouse from npm. Nothing is cached, text is sent compressed, as a web server does. Lighthouse
 computes a slow phone from what it sees here, so a busy machine makes every page look slower: run it
 alone.
@@ -13,15 +13,16 @@ import gzip
 import http.server
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+from scripts.browser import find_browser
+
 HTML = Path(__file__).resolve().parents[1] / "_build" / "html"
 LIGHTHOUSE = ["npx", "--yes", "lighthouse@12.8.2"]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+CHROMIUM = find_browser()
 QUIET = "--headless --no-sandbox --disable-background-networking --disable-component-update"
 BARS = {
     "phone": {"performance": 90, "accessibility": 100, "best-practices": 100, "seo": 100},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from scripts.pdf import find_browser
+from scripts.pdf import needed_browser
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "_build" / "html" / "chapters" / "index.html"
@@ -25,7 +25,7 @@ def take(page: Path = PAGE, picture: Path = PICTURE) -> None:
     if not page.exists():
         sys.exit(f"error: there is no {page}: run `make book`")
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=find_browser())
+        browser = driver.chromium.launch(executable_path=needed_browser())
         tab = browser.new_page(
             viewport=WINDOW,
             device_scale_factor=2,

@@ -1,11 +1,14 @@
 """Make .venv and install the pins in it; with --pins, write the pins themselves.
 
+With --check it says nothing, and its status tells whether what was installed is still whole.
+
 Whatever goes wrong ends in one line that says what, and an exit status of 1.
 A Python that is too old for the project must be able to read this file, to be told so.
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -40,9 +43,34 @@ def works(venv):
     return True
 
 
+def was_moved(venv):
+    """Tell whether the folder has another place than when its commands were installed."""
+    for name in ("jupyter-book", "pip"):
+        command = python_of(venv).with_name(name)
+        if command.exists():
+            head = command.read_bytes()[:500].splitlines()[:3]
+            return str(python_of(venv)).encode() not in b" ".join(head)
+    return False
+
+
+def half_installed(venv):
+    """Return what pip takes for an installed package though it was interrupted, or damaged."""
+    found = []
+    windows, others = "Lib/site-packages/*.dist-info", "lib/python*/site-packages/*.dist-info"
+    for about in sorted({*venv.glob(windows), *venv.glob(others)}):
+        record = about / "RECORD"
+        files = record.read_text("utf8").splitlines() if record.exists() else []
+        commands = [line.split(",")[0] for line in files if line.startswith("../../../bin/")]
+        if not files or not all((about.parent / command).exists() for command in commands):
+            found.append(about)
+    return found
+
+
 def make_venv(venv):
-    """Make a virtual environment, unless a working one is there."""
-    if python_of(venv).exists() and works(venv):
+    """Make a virtual environment, unless a working one is there; mend one that is half there."""
+    if python_of(venv).exists() and works(venv) and not was_moved(venv):
+        for about in half_installed(venv):
+            shutil.rmtree(str(about))  # now pip will install that package again
         return
     command = [sys.executable, "-m", "venv", "--clear", str(venv)]
     if subprocess.run(command, capture_output=True).returncode:
@@ -74,20 +102,33 @@ def install():
     (VENV / "installed").touch()
 
 
+# The libraries for graphics cards, which PyTorch asks for on Linux at versions of its own choice.
+FROM_TORCH = re.compile(r"^(nvidia-|cuda-|triton)")
+
+
 def write_pins():
-    """Install requirements.in in a fresh environment and pin all that came."""
+    """Pin all that requirements.in needs on any system; a marker says where a pin is for."""
     log = ROOT / "pins.log"
     log.write_text("")
     with tempfile.TemporaryDirectory() as folder:
         venv = Path(folder) / "venv"
         make_venv(venv)
-        print("Installing requirements.in in a fresh environment: a few minutes", flush=True)
-        pip(venv, log, "install", "-r", "requirements.in")
-        freeze = [str(python_of(venv)), "-m", "pip", "freeze", "--all", "--exclude", "pip"]
-        frozen = subprocess.check_output(freeze, text=True).split()
+        print("Looking for versions that fit together", flush=True)
+        pip(venv, log, "install", "uv")
+        oldest = ".".join(map(str, OLDEST))
+        compile_ = ["uv", "pip", "compile", "--universal", "--python-version", oldest]
+        plain = ["--no-header", "--no-annotate", "--no-emit-index-url", "--upgrade", "--quiet"]
+        done = subprocess.run(
+            [str(python_of(venv)), "-m", *compile_, *plain, "requirements.in"],
+            capture_output=True,
+            text=True,
+            cwd=str(ROOT),
+        )
+    if done.returncode:
+        fail(done.stderr.strip().splitlines()[-1])
     log.unlink()
-    # A CPU build of torch calls itself 2.13.0+cpu; the pin is the release, whatever the build.
-    pins = sorted((re.sub(r"\+\w+$", "", pin) for pin in frozen), key=str.lower)
+    pins = [line for line in done.stdout.splitlines() if "==" in line]
+    pins = [pin for pin in pins if not FROM_TORCH.match(pin) and "== 'pypy'" not in pin]
     head = "# Written by `make pins` from requirements.in: change that file, not this one."
     (ROOT / "requirements.txt").write_text("\n".join([head, *pins]) + "\n")
     print(f"requirements.txt holds {len(pins)} pins")
@@ -97,4 +138,6 @@ if __name__ == "__main__":
     if sys.version_info < OLDEST:
         have = ".".join(map(str, sys.version_info[:2]))
         fail(f"Python 3.11 or newer is needed, this one is {have} (try: make PYTHON=python3.12)")
+    if "--check" in sys.argv[1:]:
+        sys.exit(was_moved(VENV) or bool(half_installed(VENV)))
     write_pins() if "--pins" in sys.argv[1:] else install()

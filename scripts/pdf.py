@@ -1,6 +1,6 @@
 """Print the whole book to one PDF with Chromium: a title page, contents, an outline and tags.
 
-python scripts/pdf.py
+python -m scripts.pdf
 """
 
 import re
@@ -10,19 +10,20 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote
 
+from scripts.browser import find_browser
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
 PDF = BUILD / "pdf" / "queries-keys-and-values.pdf"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FILL = """pages => document.querySelectorAll("[data-page]").forEach(
     place => { place.textContent = pages[place.dataset.page] })"""
 
 
-def find_browser() -> str:
-    """Return the path of a Chromium, or stop with one line."""
-    for found in filter(None, map(shutil.which, BROWSERS)):
-        return found
-    sys.exit(f"error: a PDF needs a browser: none of {', '.join(BROWSERS)} is installed")
+def needed_browser() -> str:
+    """Return the path of a browser, or stop with one line."""
+    return find_browser() or sys.exit(
+        "error: a PDF needs a browser: install Chromium or Chrome, or `playwright install chromium`"
+    )
 
 
 def build_page(build: Path = BUILD) -> Path:
@@ -82,7 +83,7 @@ def print_page(page: Path, pdf: Path, browser: str) -> None:
 
 def main() -> None:
     """Build, print, and say where it is."""
-    browser = find_browser()
+    browser = needed_browser()
     print_page(build_page(), PDF, browser)
     print(f"{PDF.relative_to(ROOT)}: {PDF.stat().st_size / 1e6:.1f} MB")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from d2lmini.exercises.notebook import plain_python
+from d2lmini.exercises.notebook import as_python
 
 ROOT = Path(__file__).resolve().parents[1]
-PINS = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.txt").read_text(), re.M))
+PINS = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.M))
 PROJECT = (ROOT / "pyproject.toml").read_text("utf8")
 FROM_CONDA = {"pytorch-cpu": "torch"}  # what it is called there, and here
 
@@ -42,7 +42,7 @@ def test_all_that_a_chapter_imports_is_there(path):
     names = {FROM_CONDA.get(line.split(">")[0]) for line in conda}
     names |= {line.split("==")[0].replace("-", "_") for line in pip} | {"d2lmini"}
     cells = json.loads(path.read_text("utf8"))["cells"]
-    code = [plain_python("".join(c["source"])) for c in cells if c["cell_type"] == "code"]
+    code = [as_python("".join(c["source"])) for c in cells if c["cell_type"] == "code"]
     imported = set()
     for node in ast.walk(ast.parse("\n".join(code))):
         if isinstance(node, ast.Import):

@@ -19,16 +19,27 @@ needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not in
 
 
 def pinned(text):
-    return dict(line.split("==") for line in text.split("\n") if "==" in line)
+    """Return the pins that hold on this machine, by name."""
+    from packaging.requirements import Requirement
+
+    lines = [line for line in text.splitlines() if "==" in line and not line.startswith("#")]
+    needs = [need for need in map(Requirement, lines) if not need.marker or need.marker.evaluate()]
+    return {canonical(need.name): str(need.specifier).removeprefix("==") for need in needs}
 
 
 def canonical(name):
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def test_pins_are_exact_and_plain():
+def test_pins_are_exact_and_say_where_they_are_for():
     for line in PINS.splitlines()[1:]:
-        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line), line
+        assert re.fullmatch(r"[a-z0-9._-]+==[A-Za-z0-9.]+( ; .+)?", line), line
+
+
+def test_one_file_serves_every_system_and_leaves_graphics_libraries_to_pytorch():
+    assert re.search(r"^colorama==\S+ ; sys_platform == 'win32'$", PINS, re.MULTILINE)
+    assert re.search(r"^appnope==\S+ ; sys_platform == 'darwin'$", PINS, re.MULTILINE)
+    assert not re.search(r"^(nvidia|cuda|triton)", PINS, re.MULTILINE)
 
 
 def test_pins_hold_every_direct_requirement():
@@ -54,7 +65,8 @@ def test_pins_are_complete():
     for name in pins:
         for need in map(Requirement, requires(name) or []):
             if need.marker is None or need.marker.evaluate({"extra": ""}):
-                assert canonical(need.name) in pins or canonical(need.name) == "pip", (name, need)
+                known = canonical(need.name) in pins or canonical(need.name) == "pip"
+                assert known or install.FROM_TORCH.match(need.name), (name, need)
 
 
 def copy_of_project(folder):
@@ -149,13 +161,77 @@ def test_unreadable_pin(project):
     assert "numpy=2" in one_line(make(project, "book", PIP_NO_INDEX="1"))
 
 
+@pytest.fixture
+def installed(untouched):
+    """Return a project with an environment in which one package, with a command, is installed."""
+    if os.name == "nt":
+        pytest.skip("commands are no scripts there")
+    venv = untouched / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    (site,) = venv.glob("lib/*/site-packages")
+    about = site / "book-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: book\nVersion: 1.0\n")
+    (about / "RECORD").write_text("book-1.0.dist-info/METADATA,,\n../../../bin/jupyter-book,,\n")
+    (venv / "bin" / "jupyter-book").write_text(f"#!{venv}/bin/python\n")
+    (venv / "installed").touch()
+    return untouched
+
+
+def is_up_to_date(project):
+    """Ask make, without letting it install anything."""
+    done = make(project, ".venv/installed", python="no-such-python")
+    return done.returncode == 0 and "up to date" in done.stdout
+
+
 @needs_make
-def test_nothing_is_installed_twice(untouched):
-    (untouched / ".venv").mkdir()
-    (untouched / ".venv" / "installed").touch()
-    done = make(untouched, ".venv/installed", python="no-such-python")
-    assert done.returncode == 0
-    assert "up to date" in done.stdout
+def test_nothing_is_installed_twice(installed):
+    assert is_up_to_date(installed)
+
+
+def moved(project):
+    other = project.with_name("another place")
+    project.rename(other)
+    return other
+
+
+def without_python(project):
+    (project / ".venv" / "bin" / "python").unlink()
+    return project
+
+
+def without_a_command(project):
+    (project / ".venv" / "bin" / "jupyter-book").unlink()
+    return project
+
+
+def interrupted(project):
+    (record,) = (project / ".venv").glob("lib/*/site-packages/*/RECORD")
+    record.unlink()
+    return project
+
+
+@needs_make
+@pytest.mark.parametrize("harm", [moved, without_python, without_a_command, interrupted])
+def test_what_is_no_longer_whole_is_installed_again(installed, harm):
+    assert not is_up_to_date(harm(installed))
+
+
+@pytest.mark.parametrize("harm", [without_a_command, interrupted])
+def test_pip_is_made_to_see_what_is_missing(installed, harm):
+    harm(installed)
+    install.make_venv(installed / ".venv")
+    assert not list((installed / ".venv").glob("lib/*/site-packages/book-*.dist-info"))
+    assert install.works(installed / ".venv")
+
+
+@pytest.mark.parametrize("harm", [moved, without_python])
+def test_an_environment_that_cannot_be_mended_is_made_anew(installed, harm):
+    venv = harm(installed) / ".venv"
+    install.make_venv(venv)
+    assert install.works(venv)
+    assert not install.was_moved(venv)
+    assert not (venv / "bin" / "jupyter-book").exists()
 
 
 def test_server_answers_this_machine_only(tmp_path):

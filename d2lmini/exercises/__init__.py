@@ -12,6 +12,7 @@ showing it. ``hint`` and ``solution`` show what their names say, folded away on 
 
 from collections.abc import Callable
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, TypeVar, overload
 
 from d2lmini.exercises.cards import Folded, in_notebook, show
@@ -36,8 +37,9 @@ _NOT_GIVEN: Any = object()
 _last: dict[str, Result] = {}  # by exercise: what the latest check found
 _hints_seen: dict[str, int] = {}
 
-for _chapter in range(1, 6):  # each file registers its exercises
-    import_module(f"{__name__}.chapter{_chapter}")
+for _module in sorted(module.name for module in iter_modules(__path__)):
+    if _module.startswith("chapter"):  # each registers its exercises
+        import_module(f"{__name__}.{_module}")
 
 
 @overload
@@ -48,8 +50,8 @@ def check(fn: Any = _NOT_GIVEN, *, name: str | None = None) -> Any:
     """Check an answer and show what was found.
 
     Use it as ``@check`` above a function or class that has the name of the exercise, with or
-    without ``my_`` before it, or call it: ``check(other_name, name="softmax")``. An answer that is not written yet, raises an error or
-    never ends does not stop the notebook.
+    without ``my_`` before it, or call it: ``check(other_name, name="softmax")``. An answer that
+    is not written yet, raises an error or never ends does not stop the notebook.
 
     Parameters
     ----------

@@ -14,18 +14,14 @@ from typing import Any
 import numpy as np
 
 from d2lmini.exercises.model import Result, Status
+from d2lmini.exercises.terminal import for_terminal
 
 __all__ = ["Folded", "html", "in_notebook", "plain", "show", "show_value"]
 
+LARGEST = 10**6  # numbers in an array that is looked into
 LONGEST = 24  # lines of a report
 WIDTH = 88
 SYMBOLS: dict[Status, str] = {"todo": "○", "pass": "✓", "wrong": "✗", "error": "✗"}
-WORDS: dict[Status, str] = {
-    "todo": "not attempted",
-    "pass": "correct",
-    "wrong": "wrong",
-    "error": "error",
-}
 COLORS: dict[Status, str] = {  # each at least 3:1 on white and on black
     "todo": "var(--d2l-todo, #808080)",
     "pass": "var(--d2l-pass, #2e9e5b)",
@@ -38,6 +34,8 @@ def show_value(value: Any, precision: int = 3) -> str:
     """Write an argument or an answer in a few lines, whatever the reader's print options are."""
     if not isinstance(value, np.ndarray):
         return _shorten(repr(value), 300)
+    if value.size > LARGEST:  # it may take no memory, as a broadcast, and all of it once copied
+        return f"an array of {value.size:,} numbers"
     if value.dtype.kind == "f":  # what is written as 0 has no sign: two equal texts are equal
         value = np.where(np.abs(value) < 0.5 * 10.0**-precision, 0.0, value)
     with np.printoptions(
@@ -78,7 +76,7 @@ def plain(result: Result) -> str:
         first, *others = text.splitlines() or [""]
         middle.append(f"  {label:<{label_width}}{first}")
         middle += [f"  {'':<{label_width}}{line}" for line in others]
-    return "\n".join([*before, *middle, *after])
+    return for_terminal("\n".join([*before, *middle, *after]))
 
 
 def html(result: Result) -> str:
@@ -141,7 +139,7 @@ class Folded:
         for title, text in self.items:
             lines = text if self.code else textwrap.fill(text, WIDTH - 4)
             parts.append(f"{title}\n{textwrap.indent(lines, '    ')}")
-        return "\n".join(parts)
+        return for_terminal("\n".join(parts))
 
     def _repr_html_(self) -> str:
         parts = []
@@ -176,4 +174,4 @@ def show(thing: Result | Folded) -> None:
     if in_notebook():
         import_module("IPython.display").display(thing)
     else:
-        print(thing)
+        print(repr(thing))

@@ -1,6 +1,8 @@
-"""Run a learner's function so that it can do no harm to the session: time, output, randomness."""
+"""Run a learner's function so that it can do no harm to the session: time, output, settings."""
 
+import builtins
 import io
+import os
 import pickle
 import random
 import signal
@@ -8,13 +10,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-__all__ = ["FirstOutput", "TimeUpError", "random_states", "restore_random_states", "time_limit"]
+__all__ = [
+    "FirstOutput",
+    "TimeUpError",
+    "random_states",
+    "restore_random_states",
+    "standard_settings",
+    "time_limit",
+]
 
 KEPT = 2000  # characters of what a function prints
 
@@ -54,9 +63,11 @@ def _alarm(deadline: float) -> Iterator[None]:
 
     began = time.monotonic()
     before = signal.signal(signal.SIGALRM, ring)
-    # It rings again and again: a bare ``except`` may have swallowed the first.
-    outer = signal.setitimer(signal.ITIMER_REAL, max(deadline - began, 1e-6), 0.05)
+    outer = signal.getitimer(signal.ITIMER_REAL)
     try:
+        # It rings again and again: a bare ``except`` may have swallowed the first. Set within the
+        # try: where the time is up already, it rings at once, and must be taken off all the same.
+        signal.setitimer(signal.ITIMER_REAL, max(deadline - began, 1e-6), 0.05)
         yield
     finally:
         armed = False
@@ -102,6 +113,61 @@ class FirstOutput(io.TextIOBase):
         if len(self.text) < KEPT:
             self.text += text[: KEPT - len(self.text)]
         return len(text)
+
+
+@contextmanager
+def standard_settings() -> Iterator[None]:
+    """Check under the same settings in every session, and leave the session as it was.
+
+    What the reader has set (a default dtype or device, print options) does not reach the
+    reference or the answer, and what the answer sets, or replaces in NumPy and the builtins, is
+    put back.
+    """
+    folder, limit, environment = _folder(), sys.getrecursionlimit(), dict(os.environ)
+    printing, errors = np.get_printoptions(), np.geterr()
+    kept = [(module, dict(vars(module))) for module in (builtins, np, np.linalg)]
+    try:
+        with _standard_torch():
+            yield
+    finally:
+        for module, names in kept:  # what was replaced; a submodule that was loaded may stay
+            for name, thing in names.items():
+                if vars(module).get(name) is not thing:
+                    setattr(module, name, thing)
+        np.set_printoptions(**printing)
+        np.seterr(**errors)
+        sys.setrecursionlimit(limit)
+        if dict(os.environ) != environment:
+            os.environ.clear()
+            os.environ.update(environment)
+        if folder and _folder() != folder:
+            os.chdir(folder)
+
+
+def _folder() -> str:
+    with suppress(OSError):  # it may have been deleted
+        return os.getcwd()
+    return ""
+
+
+@contextmanager
+def _standard_torch() -> Iterator[None]:
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "get_default_dtype"):
+        yield
+        return
+    dtype, printing = torch.get_default_dtype(), vars(torch._tensor_str.PRINT_OPTS).copy()
+    threads = torch.get_num_threads()
+    torch.set_default_dtype(torch.float32)
+    try:
+        # A device as a context, and not set_default_device, so that the reader's comes back.
+        with torch.device("cpu"), torch.enable_grad(), torch.autocast("cpu", enabled=False):
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        vars(torch._tensor_str.PRINT_OPTS).update(printing)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
 
 
 def random_states() -> dict[str, bytes]:

@@ -96,3 +96,20 @@ def test_a_defect_is_named_with_its_file(said, page):
 
 def test_nothing_else_is_reported(said):
     assert all(any(page in line for page in DEFECTS) for line in said)
+
+
+def test_a_path_with_brackets_and_a_second_build(tmp_path):
+    """Paths are no patterns; and what has not changed is written as before."""
+    folder = tmp_path / "a [b] c"
+    folder.mkdir()
+    tiny_book(folder, {"more.md": "# More\n\n$x^2$ and `code`.\n"})
+    (folder / "NOTES.md").write_text("Not a page.\n")
+    pages = folder / "_build" / "html"
+    written = []
+    for _ in range(2):
+        status, said = build(folder, folder)
+        assert status == 0, said
+        files = [path for path in sorted(pages.rglob("*")) if path.is_file()]
+        written.append({str(path.relative_to(pages)): path.read_bytes() for path in files})
+    assert written[0] == written[1]
+    assert not [name for name in written[0] if "NOTES" in name]

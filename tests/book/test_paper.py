@@ -1,16 +1,16 @@
 """On paper: each page of the book, and the whole book as one PDF."""
 
 import re
-import shutil
 
 import pytest
 
 from scripts import pdf
+from scripts.browser import find_browser
 from tests.book import checks
 from tests.book.building import ROOT, pages_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-BROWSER = next(filter(None, map(shutil.which, pdf.BROWSERS)), None)
+BROWSER = find_browser()
 if BROWSER is None:
     pytest.skip("there is no Chromium on this machine", allow_module_level=True)
 

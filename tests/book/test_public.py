@@ -199,11 +199,7 @@ def test_works_say_where_they_are_cited(built):
 
 def test_what_it_runs_on(built):
     text = checks.soup(built / "chapters" / "facts.html").article.get_text(" ")
-    pins = dict(
-        line.split("==")
-        for line in (ROOT / "requirements.txt").read_text().split("\n")
-        if "==" in line
-    )
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.M))
     assert pins["torch"] in text and pins["jupyter-book"] in text
     stored = json.loads((ROOT / "chapters" / "stored-with.json").read_text())
     assert all(value in text for value in stored.values())
@@ -211,13 +207,13 @@ def test_what_it_runs_on(built):
 
 
 def test_the_whole_book_on_paper(tmp_path, monkeypatch):
-    if not any(map(pdf.shutil.which, pdf.BROWSERS)):
+    if pdf.find_browser() is None:
         pytest.skip("there is no Chromium on this machine")
     tiny_book(tmp_path, {"more.md": "# More\n\nText.\n"})
     monkeypatch.setattr(pdf, "ROOT", tmp_path)
     page = pdf.build_page(tmp_path / "_build")
     target = tmp_path / "book.pdf"
-    pdf.print_page(page, target, pdf.find_browser())
+    pdf.print_page(page, target, pdf.needed_browser())
     content = target.read_bytes()
     assert content.startswith(b"%PDF-")
     assert b"/Outlines" in content and b"/StructTreeRoot" in content
@@ -225,6 +221,23 @@ def test_the_whole_book_on_paper(tmp_path, monkeypatch):
 
 
 def test_without_a_browser_the_pdf_says_so(monkeypatch):
-    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pdf, "find_browser", lambda: None)
     with pytest.raises(SystemExit, match="a PDF needs a browser"):
-        pdf.find_browser()
+        pdf.needed_browser()
+
+
+def test_no_day_is_better_than_a_wrong_one(tmp_path, monkeypatch):
+    """Without the git program, and in a shallow clone, where all files seem equally old."""
+    origin, shallow = tmp_path / "origin", tmp_path / "shallow"
+    origin.mkdir()
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for text in ("one", "two"):
+        (origin / "page.md").write_text(text)
+        for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", text]):
+            subprocess.run([*git, *command], cwd=origin, check=True)
+    clone = ["git", "clone", "-q", "--depth", "1", origin.as_uri(), str(shallow)]
+    subprocess.run(clone, check=True)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", public.changed(origin, "page.md"))
+    assert public.changed(shallow, "page.md") == ""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert public.changed(origin, "page.md") == ""

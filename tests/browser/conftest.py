@@ -1,7 +1,6 @@
 """Real Chromium on the built book, served from this machine."""
 
 import gzip
-import shutil
 import threading
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -9,11 +8,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from scripts import serve
+from scripts.browser import find_browser
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
+CHROMIUM = find_browser()
 
 
 @pytest.fixture(scope="module")  # one at a time: other tests start a browser of their own

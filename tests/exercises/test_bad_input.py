@@ -620,7 +620,178 @@ def test_the_example_of_the_documentation():
     )
 
 
+# Answers that refer to themselves, and what computes when it is looked at
+
+
+SELF = """
+def softmax(scores):
+    if len(scores) > 1:
+        return np.concatenate([softmax(scores[:1]), softmax(scores[1:])])
+    e = np.exp(scores - scores.max())
+    return e / e.sum()
+"""
+
+
+@pytest.mark.parametrize("bound_before", [False, True])
+def test_an_answer_may_call_itself_before_python_has_bound_its_name(bound_before):
+    def stub(scores):
+        return None
+
+    space = {"np": np, "grade": grade, "found": []}
+    if bound_before:
+        space["softmax"] = stub
+    exec("def check(fn):\n    found.append(grade(fn))\n    return fn\n@check" + SELF, space)
+    assert space["found"][0].status == "pass", space["found"][0]
+
+
+def test_the_name_is_as_it_was_after_the_check():
+    space = {"np": np, "softmax": 3}
+    exec(SELF, space)
+    fn = space.pop("softmax")
+    grade(fn)
+    assert "softmax" not in space
+
+
+def test_recursion_within_a_function():
+    seen = []
+
+    def check(fn):
+        seen.append(grade(fn))
+        return fn
+
+    @check
+    def softmax(scores):
+        if len(scores) > 1:
+            return np.concatenate([softmax(scores[:1]), softmax(scores[1:])])
+        return right(scores)
+
+    assert seen[0].status == "pass", seen[0]
+
+
+class Endless:
+    def __array__(self, *args, **kwargs):
+        while True:
+            pass
+
+
+class Leaves:
+    def __array__(self, *args, **kwargs):
+        raise SystemExit
+
+
+class Pretends:
+    @property
+    def __class__(self):
+        raise SystemExit
+
+
+@pytest.mark.parametrize("kind", [Endless, Leaves, Pretends])
+def test_a_result_that_computes_itself_when_it_is_looked_at(monkeypatch, kind):
+    monkeypatch.setattr(grading, "SECONDS", 0.2)
+    assert grade(lambda scores: kind(), name="softmax").status in ("wrong", "error")
+
+
+def test_an_error_that_never_ends_its_message(monkeypatch):
+    class Endless(Exception):
+        def __str__(self):
+            while True:
+                pass
+
+    def raises(scores):
+        raise Endless
+
+    monkeypatch.setattr(grading, "SECONDS", 0.2)
+    report(raises, "error", "raised Endless")
+
+
+def test_a_result_larger_than_any_memory_that_takes_none():
+    report(
+        lambda scores: np.broadcast_to(0.5, (10**6, 10**6)), "wrong", "wrong shape", name="softmax"
+    )
+
+
+# The settings of the session
+
+
+def disturb():
+    import builtins
+    import os
+
+    np.set_printoptions(precision=1)
+    np.allclose = lambda *arguments, **options: True
+    builtins.sum = max
+    os.environ["LEFT_BEHIND"] = "1"
+    os.chdir("/")
+    sys.setrecursionlimit(500)
+
+
+def test_nothing_that_an_answer_sets_stays(tmp_path, monkeypatch):
+    import builtins
+    import os
+
+    monkeypatch.chdir(tmp_path)
+    before = (np.get_printoptions(), np.allclose, sum, os.getcwd(), sys.getrecursionlimit())
+
+    def softmax(scores):
+        disturb()
+        return scores
+
+    assert grade(softmax).status == "wrong"  # although np.allclose says that all is close
+    after = (np.get_printoptions(), np.allclose, builtins.sum, os.getcwd())
+    assert (*after, sys.getrecursionlimit()) == before
+    assert "LEFT_BEHIND" not in os.environ
+
+
+def test_a_replaced_comparison_in_the_session_changes_nothing(monkeypatch):
+    monkeypatch.setattr(np, "allclose", lambda *arguments, **options: True)
+    assert grade(lambda scores: scores, name="softmax").status == "wrong"
+
+
 # Modules
+
+
+@needs_torch
+class TestSettingsOfTorch:
+    """pytorch#27355: the reader's own settings reach neither the reference nor the answer."""
+
+    @pytest.fixture(params=["dtype", "device", "no grad"])
+    def own_settings(self, request):
+        import torch
+
+        if request.param == "dtype":
+            torch.set_default_dtype(torch.float64)
+        elif request.param == "device":
+            torch.set_default_device("meta")
+        else:
+            torch.set_grad_enabled(False)
+        yield
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+        torch.set_grad_enabled(True)
+
+    @pytest.mark.parametrize("name", ["OneHead", "ManyHeads", "softmax"])
+    def test_a_right_answer_is_right(self, own_settings, name):
+        import torch
+
+        before = torch.get_default_dtype(), torch.empty(0).device, torch.is_grad_enabled()
+        exercise = find(name)
+        answer = run_text(exercise.solution, exercise.function)
+        assert grade(answer, name=name).status == "pass"
+        after = torch.get_default_dtype(), torch.empty(0).device, torch.is_grad_enabled()
+        assert after == before
+
+    def test_what_an_answer_sets_is_put_back(self):
+        import torch
+
+        def softmax(scores):
+            torch.set_default_dtype(torch.float64)
+            torch.set_printoptions(precision=1)
+            return scores
+
+        printed = str(torch.tensor([1 / 3]))
+        grade(softmax)
+        assert torch.get_default_dtype() == torch.float32
+        assert str(torch.tensor([1 / 3])) == printed
 
 
 @needs_torch
@@ -638,6 +809,18 @@ class TestModules:
         heads = run_text(find("OneHead").solution, "OneHead")
         result = grade(heads(2, 1, 3), name="OneHead")
         assert result.head == "got an object of the class OneHead, not the class."
+
+    def test_a_buffer_and_super_with_the_own_name_are_fine(self):
+        source = find("OneHead").solution.replace(
+            "super().__init__()",
+            "super(OneHead, self).__init__()\n        self.register_buffer('eye', torch.eye(2))",
+        )
+        assert "register_buffer" in source
+        space = {"grade": grade, "found": []}
+        check = "def check(fn):\n    found.append(grade(fn))\n    return fn\n@check\n"
+        at = source.index("class OneHead")
+        exec("import torch\nfrom torch import nn\n" + check + source[at:], space)
+        assert space["found"][0].status == "pass", space["found"][0]
 
     def test_not_a_module(self):
         result = self.grade("class OneHead:\n    def __init__(self, *sizes): self.forward = 1")

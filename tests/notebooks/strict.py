@@ -5,6 +5,7 @@ A pytest plugin, loaded by the conftest at the root, that patches nbval.
 
 import base64
 import io
+import itertools
 import re
 
 import nbformat
@@ -15,8 +16,17 @@ LARGEST = 1_000_000  # bytes of a stored notebook
 ROUNDING = 2  # levels of 255 by which a pixel may differ from machine to machine
 IMAGES = ("image/png", "image/jpeg")
 DRAWN = ("image/svg+xml", "text/html")  # the other forms of a figure
-EXCUSES = re.compile(r"nbval[-_](ignore[-_]output|skip)", re.IGNORECASE)
-ADDRESS = r"at 0x[0-9a-fA-F]{6,}"
+ADDRESS = re.compile(r"at 0x[0-9a-fA-F]{6,}")
+
+
+def excuses(cell) -> set[str]:
+    """Return the marks of a cell by which nbval would not run it, or not compare it."""
+    from nbval.plugin import comment_markers, metadata_tags
+
+    comments = {line.strip().lstrip("#").strip() for line in cell.source.splitlines()}
+    marks = {*cell.metadata.get("tags", [])} & {*metadata_tags}
+    marks |= comments & {*comment_markers}
+    return {mark for mark in marks if "check" not in mark.lower() and "raises" not in mark.lower()}
 
 
 def defects(text: str) -> list[str]:
@@ -43,9 +53,11 @@ def defects(text: str) -> list[str]:
                 found.append(f"{here}: stored error: {output.ename}: {output.evalue}")
             if output.output_type == "stream" and output.name == "stderr":
                 found.append(f"{here}: stored stderr: {output.text.strip()[:200]}")
-        tags = " ".join(cell.metadata.get("tags", []))
-        if EXCUSES.search(tags + cell.source) and "# not compared:" not in cell.source:
-            found.append(f"{here}: excused from comparison without a '# not compared: reason' line")
+        if (marks := excuses(cell)) and "# not compared:" not in cell.source:
+            found.append(
+                f"{here}: excused from comparison by {', '.join(sorted(marks))} without a "
+                "'# not compared: reason' line"
+            )
     return found
 
 
@@ -69,25 +81,66 @@ def picture_difference(one: str, two: str) -> str:
     return f"{far.sum()} of {far.size} pixels differ" if far.any() else ""
 
 
-def pictures_of(outputs):
-    """Yield the data that holds each picture among some outputs, with its kind."""
-    for output in outputs:
-        for kind in IMAGES:
-            if kind in output.get("data", {}):
-                yield output["data"], kind
+def as_stored(client, number: int, messages) -> list:
+    """Return the outputs that the storing engine makes of a cell's messages.
 
+    nbval keeps less: no order among kinds, no metadata, nothing of cleared or updated outputs.
+    """
+    from nbclient.exceptions import CellExecutionComplete
+    from nbval.plugin import coalesce_streams
 
-def accept_rounding(new, old) -> list[str]:
-    """Give each new picture that differs by rounding the old one's bytes; report the others."""
-    notes = []
-    for (data, kind), (old_data, old_kind) in zip(new, old, strict=False):
-        if kind != old_kind:
+    cell = client.nb.cells[number]
+    cell.outputs, client.clear_before_next_output = [], False
+    for message in messages:
+        try:
+            client.process_message(message, cell, number)
+        except CellExecutionComplete:
             break
-        if difference := picture_difference(data[kind], old_data[kind]):
-            notes.append(f"The {kind} of this run: {difference}")
-        else:
-            data[kind] = old_data[kind]
-    return notes
+    return coalesce_streams(cell.outputs)  # as the engine does, too
+
+
+def differences(new: list, old: list, *, pictures: bool = True) -> list[str]:
+    """Say how the outputs of this run differ from the stored ones, in order; [] if not at all."""
+    found = []
+    kinds = [[kind_of(output) for output in outputs] for outputs in (new, old)]
+    if kinds[0] != kinds[1]:
+        return [f"the outputs of this run: {kinds[0]}, stored: {kinds[1]}"]
+    for number, (mine, stored) in enumerate(zip(new, old, strict=True)):
+        here = f"output {number}"
+        for name in ("text", "metadata", "ename", "evalue"):
+            if plain(mine.get(name)) != plain(stored.get(name)):
+                found.append(unlike(f"{here}, {name}", mine.get(name), stored.get(name)))
+        data, old_data = mine.get("data", {}), stored.get("data", {})
+        compared = {*data, *old_data} - (set() if pictures else {*IMAGES, *DRAWN})
+        for kind in sorted(compared):
+            if kind not in data or kind not in old_data:
+                where = "of this run" if kind in old_data else "stored"
+                found.append(f"{here}: no {kind} {where}")
+            elif kind in IMAGES:
+                if difference := picture_difference(data[kind], old_data[kind]):
+                    found.append(f"{here}, {kind} of this run: {difference}")
+            elif plain(data[kind]) != plain(old_data[kind]):
+                found.append(unlike(f"{here}, {kind}", data[kind], old_data[kind]))
+    return found
+
+
+def kind_of(output) -> str:
+    """Name an output: a stream by its name, anything else by its kind."""
+    return output.name if output.output_type == "stream" else output.output_type
+
+
+def plain(value):
+    """Leave out addresses in memory."""
+    return ADDRESS.sub("at 0x", value) if isinstance(value, str) else value
+
+
+def unlike(where: str, new, old) -> str:
+    """Show two values that differ, from a little before the first difference."""
+    one, two = (str(value).strip() for value in (new, old))
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False))
+    start = max(len(list(same)) - 40, 0)
+    one, two = (text[start : start + 300] for text in (one, two))
+    return f"{where}\n  of this run: {one}\n  stored:      {two}"
 
 
 class StoredNotebook(pytest.Item):
@@ -112,9 +165,10 @@ def pytest_configure(config):
 
     import nbval.kernel
     import nbval.plugin
+    from nbclient import NotebookClient
 
     file, cell = nbval.plugin.IPyNbFile, nbval.plugin.IPyNbCell
-    collect, setup, compare = file.collect, file.setup, cell.compare_outputs
+    collect, get_message = file.collect, file.get_kernel_message
 
     def execute(self, source, allow_stdin=None):
         """As Jupyter does: with a history, a ";" at the end hides the value."""
@@ -128,25 +182,27 @@ def pytest_configure(config):
             cells = list(collect(self))
         except Exception:  # "stored" fails, and says why
             self.nb, cells = nbformat.v4.new_notebook(), []
+        self.messages = []
+        self.client = NotebookClient(nbformat.from_dict(self.nb), record_timing=False)
+        self.client.reset_execution_trackers()
         yield from cells
 
-    def setup_strictly(self):
-        """Compare pictures, which nbval leaves out, and no memory addresses."""
-        setup(self)
-        self.sanitize_patterns[ADDRESS] = "at 0x"
-        if any_pictures:
-            self.skip_compare = [*self.skip_compare, *DRAWN]
-        else:
-            self.skip_compare = [key for key in self.skip_compare if key not in IMAGES]
+    def keep_message(self, timeout=None, stream="iopub"):
+        """Keep what the kernel says about a cell."""
+        message = get_message(self, timeout=timeout, stream=stream)
+        self.messages.append(message)
+        return message
 
     def compare_strictly(self, test, ref, skip_compare=None):
-        """Compare pixels: another machine may compress the same ones otherwise."""
-        pictures = [] if any_pictures else [pictures_of(test), pictures_of(ref)]
-        notes = accept_rounding(*pictures) if pictures else []
-        same = compare(self, test, ref, skip_compare)
-        self.comparison_traceback += notes
-        return same
+        """Compare what the storing engine would have stored with what it has stored."""
+        said, self.parent.messages = self.parent.messages, []
+        about = said[-1]["parent_header"].get("msg_id")  # the last one: this cell is done
+        mine = [one for one in said if one["parent_header"].get("msg_id") == about]
+        position = [c.get("id") for c in self.parent.nb.cells].index(self.cell.get("id"))
+        new = as_stored(self.parent.client, position, mine)
+        self.comparison_traceback = differences(new, self.cell.outputs, pictures=not any_pictures)
+        return not self.comparison_traceback
 
     nbval.kernel.RunningKernel.execute_cell_input = execute
-    file.collect, file.setup = collect_strictly, setup_strictly
+    file.collect, file.get_kernel_message = collect_strictly, keep_message
     cell.compare_outputs = compare_strictly

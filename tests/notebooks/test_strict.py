@@ -21,8 +21,12 @@ SOURCES = [
     'Image.new("RGB", (4, 3), "red")',
     "_ = 7 * 6",
     '"hidden by the semicolon";',
+    "from IPython.display import HTML, clear_output, display",
+    'print("first"); display(HTML("<b>then</b>", metadata={"alt": "then"})); print("last")',
+    'print("half"); clear_output(); print("all")',
+    'bar = display(HTML("0 %"), display_id=True); bar.update(HTML("100 %"))',
 ]
-PRINT, PICTURE, QUIET = 1, 2, 3
+PRINT, PICTURE, QUIET, ORDER = 1, 2, 3, 6
 
 
 def picture_of(colour, size=(4, 3)):
@@ -99,6 +103,23 @@ def skipped(nb):
     nb.cells[PRINT].source = "# NBVAL_SKIP\n" + nb.cells[PRINT].source
 
 
+def excused_by_an_old_mark(nb):
+    nb.cells[PRINT].source = "# PYTEST_VALIDATE_IGNORE_OUTPUT\n" + nb.cells[PRINT].source
+
+
+def swapped_outputs(nb):
+    outputs = nb.cells[ORDER].outputs
+    outputs[0], outputs[1] = outputs[1], outputs[0]
+
+
+def other_description(nb):
+    nb.cells[ORDER].outputs[1].metadata["alt"] = "something else"
+
+
+def unfinished_bar(nb):
+    nb.cells[8].outputs[0].data["text/html"] = "0 %"
+
+
 def another_kernel(nb):
     nb.metadata.kernelspec.name = "ir"
 
@@ -115,6 +136,7 @@ STORED = {
     stored_error: "stored error: ZeroDivisionError",
     excused: "excused from comparison",
     skipped: "excused from comparison",
+    excused_by_an_old_mark: "excused from comparison by PYTEST_VALIDATE_IGNORE_OUTPUT",
     another_kernel: "kernel is not python3",
     too_large: "at most 1000000",
 }
@@ -123,6 +145,9 @@ STORED = {
 RUN = {
     changed_text: ("Cell 1", "2 + 3 = 6"),
     missing_output: ("Cell 1", "Cell outputs differ"),
+    swapped_outputs: ("Cell 6", "the outputs of this run: ['stdout', 'display_data']"),
+    other_description: ("Cell 6", "something else"),
+    unfinished_bar: ("Cell 8", "stored:      0 %"),
     never_run: ("stored", STORED[never_run]),
     wrong_png: ("Cell 2", "12 of 12 pixels differ"),
     one_wrong_pixel: ("Cell 2", "1 of 12 pixels differ"),

@@ -1,0 +1,37 @@
+"""Text for a terminal: one that knows few letters, and one that obeys control characters."""
+
+import sys
+
+__all__ = ["careful_output", "escaped", "for_terminal"]
+
+PLAINER = {"✓": "+", "✗": "x", "○": "o", "→": "->", "…": "...", "−": "-", "·": "*", "√": "sqrt "}
+
+
+def for_terminal(text: str) -> str:
+    """Return the text as the standard output can write it; most are written as they are."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        for letter, plain in PLAINER.items():
+            text = text.replace(letter, plain)
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
+    except LookupError:
+        pass
+    return text
+
+
+def careful_output() -> None:
+    """Let the standard output write a letter that it does not know as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def escaped(text: str) -> str:
+    """Write control characters, and others that cannot be seen, as escapes, on one line."""
+    one_line = " ".join(text.split())
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in one_line
+    )
