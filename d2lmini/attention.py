@@ -32,7 +32,9 @@ def _attention(
     scores = score(query, key)  # (..., n, m)
     mask = _combined_mask(mask, *scores.shape[-2:], causal=causal, like=scores)  # (..., n, m)
     weights = _masked_softmax(xp, scores, mask)  # (..., n, m): each row sums to 1, or to 0
-    return Attention(xp.matmul(weights, value), weights)  # (..., n, d_v)
+    if weights.dtype != value.dtype:  # of a score with wider weights of its own
+        return Attention(xp.matmul(weights, value), weights)
+    return Attention(weights @ value, weights)  # (..., n, d_v)
 
 
 T = TypeVar("T")
@@ -95,7 +97,8 @@ def attention(
     score : callable
         ``score(query, key)`` returns the scores, shape (..., n, m); the weights have the leading
         axes that it returns. Give parameters with a lambda:
-        ``score=lambda q, k: bilinear_score(q, k, weight)``.
+        ``score=lambda q, k: bilinear_score(q, k, weight)``. A score of -inf hides its key,
+        whichever function gives it, and one that overflows to -inf does so too.
 
     Returns
     -------

@@ -145,9 +145,10 @@ def masked_softmax(scores: A, mask: A | None = None, *, axis: int = -1) -> A:
 
 def _visible(xp: Any, scores: A, mask: A | None) -> A | None:
     """Combine a mask with the rule that a score of -inf hides its key; None: nothing is hidden."""
-    known = not is_compiling(scores) and math.prod(scores.shape) > 0
-    if known and values_if_known(xp.min(scores) > -xp.inf):
-        return mask
+    if not is_compiling(scores) and math.prod(scores.shape) > 0:
+        least = values_if_known(scores.min())
+        if least is not None and least > -math.inf:
+            return mask
     visible = scores != -xp.inf
     return visible if mask is None else visible & mask
 
