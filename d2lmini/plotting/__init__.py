@@ -12,6 +12,8 @@ __getattr__, __dir__, __all__ = attach(
     matplotlib=[
         "AttentionTrace",
         "Shown",
+        "Diagram",
+        "Part",
         "show_attention_lines",
         "show_figure",
         "show_heatmaps",
