@@ -7,6 +7,7 @@ tables and `$`-formulas. Each function returns what is wrong, in words that say 
 import itertools
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -81,7 +82,11 @@ def empty_links(text: str) -> list[str]:
     """Return links without words, and pictures without a description."""
     found = []
     for children in lines_of(text):
+<<<<<<< HEAD
         for token, after in itertools.zip_longest(children, children[1:]):
+=======
+        for token, after in pairwise([*children, None]):
+>>>>>>> site
             if token.type == "link_open" and after.type == "link_close":
                 found.append(f"a link to {token.attrs['href']} without words")
             if token.type == "image" and not token.content.strip():
