@@ -4,7 +4,6 @@ A chapter's Markdown is read here as JupyterLab, VS Code, Colab and GitHub read 
 tables and `$`-formulas. Each function returns what is wrong, in words that say what to do.
 """
 
-import itertools
 import re
 from collections import Counter
 from itertools import pairwise
@@ -82,11 +81,7 @@ def empty_links(text: str) -> list[str]:
     """Return links without words, and pictures without a description."""
     found = []
     for children in lines_of(text):
-<<<<<<< HEAD
-        for token, after in itertools.zip_longest(children, children[1:]):
-=======
         for token, after in pairwise([*children, None]):
->>>>>>> site
             if token.type == "link_open" and after.type == "link_close":
                 found.append(f"a link to {token.attrs['href']} without words")
             if token.type == "image" and not token.content.strip():
