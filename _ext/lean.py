@@ -90,6 +90,11 @@ REPLACED = [
         r'(<i class="theme-switch [^>]*) title="[^"]*"></i>',
         r"\1></i>",
     ),
+    (
+        "a name of the search button that is not what stands on it",
+        r'(<button class="btn search-button-field[^>]*) aria-label="Search"',
+        r"\1",
+    ),
 ]
 SEARCH = (
     r'(?:<script defer src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>\s*){3}'
@@ -232,7 +237,7 @@ def rebased(path: Path, static: Path) -> str:
 
 def lean_icons(static: Path, text: str) -> None:
     """Keep the rules and the glyphs of the icons that are on a page or made by a script."""
-    scripts = "".join(path.read_text("utf8") for path in static.glob("scripts/*.js"))
+    scripts = "".join(path.read_text("utf8") for path in static.glob("scripts/*theme.js"))
     used = set(re.findall(r"\bfa-([a-z0-9-]+)", text + scripts))
     glyphs = set()
 

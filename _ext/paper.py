@@ -183,11 +183,7 @@ class Book:
         groups: dict[int, tuple[Tag, Tag]] = {}  # of each question: its first words, its answers
         kinds = ".cell:has(.d2l-fold), .cell.tag_hide-cell, details.dropdown"
         for block in document.select(kinds):
-            question = next(
-                tag
-                for tag in block.find_previous_siblings(["p", "h2", "h3", "h4"])
-                if tag.name != "p" or (tag.strong and re.match(r"\d+\. ", tag.get_text()))
-            )
+            question = question_of(block)
             if id(question) not in groups:
                 name = f"answers-{number}-{len(groups) + 1}"
                 question["id"] = f"to-{name}"
@@ -257,6 +253,15 @@ class Book:
                 row.append(self.tag("span", "000", **{"data-page": name}))
                 contents.append(row)
         return contents
+
+
+def question_of(block: Tag) -> Tag:
+    """Return what an answer answers: the question before it, or its heading."""
+    before = block.find_previous_siblings(["p", "h1", "h2", "h3", "h4"])
+    for tag in before:
+        if tag.name != "p" or (tag.strong and re.match(r"\d+\. ", tag.get_text())):
+            return tag
+    return before[-1] if before else block.find_previous(["p", "h1", "h2", "h3", "h4"])
 
 
 def words(heading: Tag, numbered: bool = True) -> Tag:

@@ -33,7 +33,7 @@ CAPTION = re.compile(r"Figure\s+(\S*?)\.?")
 SUMMARY = re.compile(r"<details>\s*<summary>(.*?)</summary>\s*", re.DOTALL)
 PARTS = re.compile(r"\$([^$]+)\$|<code>(.*?)</code>")
 CHAPTER = re.compile(r"(?:.*/)?(\d+)-[^/]*")
-PICTURE = re.compile(r'class="d2lmini-(figure|trace|explorer)\b')
+PICTURE = re.compile(r'class="(?:[\w-]+ )*d2lmini-(figure|trace|explorer)\b')
 BOXES = {"Takeaways": "tip", "Optional": "optional", "Note": "note", "Warning": "warning"}
 AFTER_THE_TEXT = ("Exercises", "Can you answer these?")
 BIBLIOGRAPHY = "bibliography"  # the page with the works
@@ -338,11 +338,11 @@ def depart_captioned(writer, node) -> None:
 
 
 def visit_caption(writer, node) -> None:
-    """Write the number of a figure before its caption."""
-    writer.body.append(
-        f'<figcaption><p><span class="caption-number">{node["number"]}. </span>'
-        '<span class="caption-text">'
-    )
+    """Write the number of a figure, if it has one, before its caption."""
+    number = node.get("number")
+    writer.body.append("<figcaption><p>")
+    writer.body.append(f'<span class="caption-number">{number}. </span>' if number else "")
+    writer.body.append('<span class="caption-text">')
 
 
 def depart_caption(writer, node) -> None:

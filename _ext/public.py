@@ -98,9 +98,21 @@ def describe(app, pagename, templatename, context, doctree) -> None:
 
 
 def changed(root: Path, path: str) -> str:
-    """Return the day on which a file was last changed, as git knows it."""
-    command = ["git", "log", "-1", "--format=%cs", "--", path]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True).stdout.strip()
+    """Return the day on which a file was last changed, if git knows it.
+
+    A shallow clone does not: there all files seem to be as old as its oldest commit.
+    """
+    if _git(root, "rev-parse", "--is-shallow-repository") != "false":
+        return ""
+    return _git(root, "log", "-1", "--format=%cs", "--", path)
+
+
+def _git(root: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
+    except OSError:  # there is no git program
+        return ""
+    return done.stdout.strip()
 
 
 def mend_buttons(app, pagename, templatename, context, doctree) -> None:

@@ -1,4 +1,6 @@
 from ._inputs import RowSumWarning as RowSumWarning
+from .diagram import Diagram as Diagram
+from .diagram import Part as Part
 from .explorer import AttentionExplorer as AttentionExplorer
 from .figures import show_figure as show_figure
 from .heatmaps import show_heatmaps as show_heatmaps

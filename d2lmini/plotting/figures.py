@@ -21,7 +21,7 @@ __all__ = ["show_figure"]
 def show_figure(
     *,
     alt: str,
-    width: float = 4.75,
+    width: float = 5.2,
     height: float = 3.0,
     rows: int = 1,
     columns: int = 1,

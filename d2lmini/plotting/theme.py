@@ -101,13 +101,13 @@ def _axes_style() -> dict[Any, Any]:
     ink, page = COLORS["ink"], COLORS["page"]
     return {
         "text.color": ink,
-        "figure.figsize": (4.75, 3.0),
+        "figure.figsize": (5.2, 3.0),
         "figure.constrained_layout.use": True,
         "figure.facecolor": page,
         "savefig.facecolor": page,
-        "font.size": 10,
-        "axes.titlesize": 10.5,
-        "axes.labelsize": 10,
+        "font.size": 11,
+        "axes.titlesize": 11.5,
+        "axes.labelsize": 11,
         "axes.labelcolor": ink,
         "axes.titlecolor": ink,
         "axes.facecolor": page,
@@ -118,15 +118,15 @@ def _axes_style() -> dict[Any, Any]:
         "axes.axisbelow": True,
         "grid.color": COLORS["grid"],
         "grid.linewidth": 0.7,
-        "xtick.labelsize": 9,
-        "ytick.labelsize": 9,
+        "xtick.labelsize": 10.5,
+        "ytick.labelsize": 10.5,
         "xtick.color": frame,
         "ytick.color": frame,
         "xtick.labelcolor": ink,
         "ytick.labelcolor": ink,
         "hatch.color": ink,
         "patch.edgecolor": page,
-        "legend.fontsize": 9,
+        "legend.fontsize": 10.5,
         "legend.frameon": False,
         "lines.linewidth": 1.8,
         "lines.markersize": 5,
@@ -226,6 +226,19 @@ def running_shell() -> Any:
     """Return the IPython shell that runs this code, or None; IPython is never imported for it."""
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
     return get_ipython() if get_ipython else None
+
+
+def tint(color: str, share: float) -> str:
+    """Return the page with a share of a colour over it, as hexadecimal.
+
+    >>> tint("#000000", 0.5)
+    '#808080'
+    """
+    mixed = []
+    for start in (1, 3, 5):
+        page, full = int(COLORS["page"][start : start + 2], 16), int(color[start : start + 2], 16)
+        mixed.append(round(page + share * (full - page) + 1e-6))
+    return "#{:02x}{:02x}{:02x}".format(*mixed)
 
 
 def luminance(color: tuple[float, ...]) -> float:

@@ -199,11 +199,7 @@ def test_works_say_where_they_are_cited(built):
 
 def test_what_it_runs_on(built):
     text = checks.soup(built / "chapters" / "facts.html").article.get_text(" ")
-    pins = dict(
-        line.split("==")
-        for line in (ROOT / "requirements.txt").read_text().split("\n")
-        if "==" in line
-    )
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.M))
     assert pins["torch"] in text and pins["jupyter-book"] in text
     stored = json.loads((ROOT / "chapters" / "stored-with.json").read_text())
     assert all(value in text for value in stored.values())
@@ -228,3 +224,20 @@ def test_without_a_browser_the_pdf_says_so(monkeypatch):
     monkeypatch.setattr(pdf, "find_browser", lambda: None)
     with pytest.raises(SystemExit, match="a PDF needs a browser"):
         pdf.needed_browser()
+
+
+def test_no_day_is_better_than_a_wrong_one(tmp_path, monkeypatch):
+    """Without the git program, and in a shallow clone, where all files seem equally old."""
+    origin, shallow = tmp_path / "origin", tmp_path / "shallow"
+    origin.mkdir()
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for text in ("one", "two"):
+        (origin / "page.md").write_text(text)
+        for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", text]):
+            subprocess.run([*git, *command], cwd=origin, check=True)
+    clone = ["git", "clone", "-q", "--depth", "1", origin.as_uri(), str(shallow)]
+    subprocess.run(clone, check=True)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", public.changed(origin, "page.md"))
+    assert public.changed(shallow, "page.md") == ""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert public.changed(origin, "page.md") == ""

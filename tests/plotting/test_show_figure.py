@@ -36,7 +36,7 @@ def test_each_page_has_its_colours(curve):
 def test_the_figure_is_the_light_one(curve):
     assert curve.alt == repr(curve) == "A curve from 0 up to 4."
     assert curve.axes.shape == (1, 1)
-    np.testing.assert_allclose(curve.figure.get_size_inches(), (4.75, 2.0))
+    np.testing.assert_allclose(curve.figure.get_size_inches(), (5.2, 2.0))
     assert to_hex(curve.axes[0, 0].lines[0].get_color()) == PALETTES["light"]["value"]
     assert curve.axes[0, 0].get_xlabel() == "time"
 
