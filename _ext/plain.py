@@ -18,6 +18,7 @@ from pathlib import PurePosixPath
 
 from docutils import nodes
 from folds import fold
+from myst_parser.mdit_to_docutils.base import default_slugify
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -69,8 +70,10 @@ class ReadPlainSource(SphinxTransform):
         self.caption_figures()
         self.note_citations()
         for term in self.document.findall(nodes.term):
+            words = term.astext()
             for name in term["ids"]:
-                self.anchors[name] = (term.line, name, term.astext())
+                self.anchors[name] = (term.line, name, words)
+                self.anchors[f"term-{default_slugify(words)}"] = (term.line, name, words)
         self.publish_anchors()
 
     def publish_anchors(self) -> None:

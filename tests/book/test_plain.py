@@ -14,12 +14,12 @@ from tests.book.building import build
 from tests.book.test_bad_input import tiny_book
 
 DRAW = "show_heatmaps([[1.0, 0.0]], 'Keys', 'Queries')"
-GLOSSARY = "# Glossary\n\n```{glossary}\nquery\n  What.\n\nsoft lookup\n  A mix.\n```\n"
+GLOSSARY = "# Glossary\n\n```{glossary}\nquery\n  What.\n\nsoft lookup\n  A mix.\n\nNadaraya–Watson regression\n  A mean.\n```\n"
 ELSEWHERE = """# Elsewhere
 
 See [(2.1)](02-plain.ipynb#eq-2-1), [Figure 2.1](02-plain.ipynb#figure-2-1),
 [why](02-plain.ipynb#why-divide-by-d), [query](glossary.md#term-query) and
-[Some One](bibliography.md#someone2020).
+[Some One](bibliography.md#someone2020) and [a mean](glossary.md#term-nadarayawatson-regression).
 """
 
 
