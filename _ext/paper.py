@@ -93,7 +93,10 @@ class Book:
                 for level in range(2, 7):
                     for heading in document.find_all(f"h{level}"):
                         heading.name = f"h{level - 1}"
-                self.answers_last(document, number)
+                if document.h1.select_one(".section-number"):
+                    self.answers_last(document, number)
+                else:
+                    self.open_folds(document)
             else:
                 cover = self.cover(document)
             heads.append(self.set_up(document, number))
@@ -177,6 +180,13 @@ class Book:
         for code in document.find_all("pre"):
             if max(map(len, code.get_text().split("\n"))) > WIDEST:
                 code["class"] = "wide"
+
+    def open_folds(self, document: Tag) -> None:
+        """Open the folds of a page on which things are looked up, where they stand."""
+        for fold in document.select("details.dropdown"):
+            fold.summary.name = "p"
+            fold.summary["class"] = "rubric"
+            fold.unwrap()
 
     def answers_last(self, document: Tag, number: int) -> None:
         """Move the answers to the end, each with a link to its question, and from there."""

@@ -14,7 +14,19 @@ from tests.book.building import build
 from tests.book.test_bad_input import tiny_book
 
 DRAW = "show_heatmaps([[1.0, 0.0]], 'Keys', 'Queries')"
-GLOSSARY = "# Glossary\n\n```{glossary}\nquery\n  What.\n\nsoft lookup\n  A mix.\n\nNadaraya–Watson regression\n  A mean.\n```\n"
+GLOSSARY = """# Glossary
+
+```{glossary}
+query
+  What.
+
+soft lookup
+  A mix.
+
+Nadaraya–Watson regression
+  A mean.
+```
+"""
 ELSEWHERE = """# Elsewhere
 
 See [(2.1)](02-plain.ipynb#eq-2-1), [Figure 2.1](02-plain.ipynb#figure-2-1),
