@@ -5,12 +5,12 @@ import io
 import re
 import struct
 import zlib
-from html import escape
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from d2lmini.plotting._legible import legal
 from d2lmini.plotting.theme import CSS_DPI, book_style
 
 # Verdana is as wide as the font that the layout is measured with; most systems have one of them.
@@ -50,59 +50,15 @@ def png(colors: Any) -> bytes:
     )
 
 
-def document(width: float, height: float, page: str, parts: list[str]) -> str:
-    """Return a drawing on a ground, of a size in inches; its parts are placed in pixels."""
-    w, h = number(width * CSS_DPI), number(height * CSS_DPI)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="0 0 {w} {h}">'
-        f'<rect width="{w}" height="{h}" fill="{page}"/>'
-        f'<g font-family="{FONTS}">{"".join(parts)}</g></svg>'
-    )
-
-
-def words(
-    text: str,
-    x: float,
-    y: float,
-    size: float,
-    color: str,
-    *,
-    anchor: str = "middle",
-    turn: int = 0,
-    drop: float = 0.0,
-) -> str:
-    """Return lines of text, the first one's baseline ``drop`` points below a place in pixels.
-
-    ``turn`` is an angle in degrees, anticlockwise; the drop is turned with the text.
-    """
-    px = CSS_DPI / 72
-    place = f'x="{number(x)}" y="{number(y + drop * px)}"'
-    if turn:
-        turned = f"translate({number(x)} {number(y)})rotate({-turn})"
-        place = f'transform="{turned}"' + (f' y="{number(drop * px)}"' if drop else "")
-    hook = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    lines = text.split("\n")
-    if len(lines) == 1:
-        body = escape(text, quote=False)
-    else:
-        left = "0" if turn else number(x)
-        body = "".join(
-            f'<tspan x="{left}"{f" dy={chr(34)}{number(1.2 * size * px)}{chr(34)}" if i else ""}>'
-            f"{escape(line, quote=False)}</tspan>"
-            for i, line in enumerate(lines)
-        )
-    return f'<text {place} font-size="{number(size * px)}" fill="{color}"{hook}>{body}</text>'
-
-
-def from_matplotlib(figure: Figure, *, axes_style: bool = True) -> str:
+def from_matplotlib(figure: Figure) -> str:
     """Return a figure as a small SVG whose text is text, with nothing that differs between runs."""
     import matplotlib
 
     buffer = io.StringIO()
-    with book_style(axes=axes_style):
+    with book_style(axes=True):
         matplotlib.rcParams["svg.fonttype"] = "none"
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return tidy(buffer.getvalue(), *figure.get_size_inches())
+    return tidy(legal(buffer.getvalue()), *figure.get_size_inches())
 
 
 def tidy(svg: str, width: float, height: float) -> str:
@@ -111,6 +67,7 @@ def tidy(svg: str, width: float, height: float) -> str:
     Names of ids are made from the last bits of numbers; numbered ones are the same everywhere.
     """
     svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"data:image/png;base64,([^\"]*)", _steady_picture, svg)
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<title>.*?</title>", "", svg, flags=re.S)
     svg = re.sub(r'<style type="text/css">.*?</style>', "", svg, flags=re.S)
     w, h = number(width * CSS_DPI), number(height * CSS_DPI)
@@ -136,6 +93,17 @@ def tidy(svg: str, width: float, height: float) -> str:
     svg = re.sub(r'( id="|url\(#|href="#)([^)"]+)([)"])', renamed, svg)
     svg = re.sub(r"<[^>]*>", lambda tag: _short(tag[0]), svg)
     return re.sub(r">\s+<", "><", svg).strip()
+
+
+def _steady_picture(address: re.Match[str]) -> str:
+    """Store a picture again, in bytes that no compressor has a say in."""
+    from PIL import Image  # comes with matplotlib
+
+    picture = Image.open(io.BytesIO(base64.b64decode(address[1])))
+    colors = np.asarray(picture.convert("RGBA"))
+    return data_address(
+        png(colors if (colors[..., 3] < 255).any() else colors[..., :3]), "image/png"
+    )
 
 
 def _short(tag: str) -> str:

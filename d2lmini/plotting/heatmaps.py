@@ -1,38 +1,24 @@
 """Attention weights as a grid of heatmaps that share one colour scale."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 import difflib
 from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import Colormap, Normalize
-from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
+from matplotlib.colors import Colormap
 
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._describe import describe, minus, numbers_table, short, two
-from d2lmini.plotting._heatmap_svg import heatmap_svg
+from d2lmini.plotting._heatmap_drawing import Picture, SteadyScale
 from d2lmini.plotting._inputs import Bools, Floats
-from d2lmini.plotting._layout import (
-    BAR_GAP,
-    BAR_WIDTH,
-    LABEL,
-    NUMBER,
-    PAD,
-    TICK,
-    TITLE,
-    Layout,
-    Words,
-    plan,
-    text_width,
-)
-from d2lmini.plotting._picture import DARK, LIGHT, Palette, Picture
+from d2lmini.plotting._layout import NUMBER, Words, plan, text_width
+from d2lmini.plotting.figures import draw_twice
 from d2lmini.plotting.shown import Shown
-from d2lmini.plotting.theme import PNG_DPI, book_style
 
 __all__ = ["show_heatmaps"]
 
@@ -168,205 +154,28 @@ def show_heatmaps(
     numbers = _numbers(values, visible) if annot is True or (annot == "auto" and few) else None
     widest = max((text_width(text, NUMBER) for panel in numbers or [] for text in panel), default=0)
 
-    with book_style():
-        layout = plan(words, inputs.read_size(figsize), number_width=widest)
-        if numbers is not None and widest + 0.04 > layout.cell[0]:
-            if annot is True:
-                raise ValueError(
-                    f"annot=True needs cells {widest + 0.04:.2f} inches wide; {columns} x {keys} "
-                    f"keys leave {layout.cell[0]:.2f}; give a larger figsize or annot=False"
-                )
-            numbers = None
-        picture = Picture(
-            values=values,
-            visible=visible,
-            numbers=numbers,
-            norm=Normalize(*limits),
-            cmap=_colour_map(cmap, signed=limits[0] < 0 < limits[1]),
-            words=words,
-        )
-        figure, axes = _draw(picture, layout, LIGHT)
-
-    shown = Shown(
-        figure,
-        axes,
-        alt or describe(values, visible, words),
-        lambda theme: heatmap_svg(picture, layout, DARK if theme == "dark" else LIGHT),
-        numbers_table(values, visible, words),
+    layout = plan(words, inputs.read_size(figsize), number_width=widest)
+    if numbers is not None and widest + 0.04 > layout.cell[0]:
+        if annot is True:
+            raise ValueError(
+                f"annot=True needs cells {widest + 0.04:.2f} inches wide; {columns} x {keys} "
+                f"keys leave {layout.cell[0]:.2f}; give a larger figsize or annot=False"
+            )
+        numbers = None
+    picture = Picture(
+        values=values,
+        visible=visible,
+        numbers=numbers,
+        scale=SteadyScale(*limits),
+        cmap=_colour_map(cmap, signed=limits[0] < 0 < limits[1]),
+        words=words,
+        layout=layout,
     )
+    alt = alt or describe(values, visible, words)
+    shown = draw_twice(picture.draw, picture.empty, alt, numbers_table(values, visible, words))
     if show:
         shown.show()
     return shown
-
-
-def _draw(picture: Picture, layout: Layout, palette: Palette) -> tuple[Figure, Any]:
-    """Draw the picture in the colours of a page; call it inside ``book_style()``."""
-    figure = Figure(figsize=(layout.width, layout.height), facecolor=palette.page)
-    FigureCanvasAgg(figure)
-    rows, columns, _, _ = picture.words.shape
-    axes = np.empty((rows, columns), dtype=object)
-    for row, column in np.ndindex(rows, columns):
-        ax = axes[row, column] = figure.add_axes(layout.box(row, column))
-        _draw_panel(ax, picture, layout, palette, row, column)
-        _draw_ticks(ax, layout, palette, left=column == 0, bottom=row == rows - 1)
-    _draw_labels(figure, layout, palette)
-    if picture.words.bar_ticks:
-        _draw_bar(figure, picture, layout, palette)
-    return figure, axes
-
-
-def _draw_panel(
-    ax: Axes, picture: Picture, layout: Layout, palette: Palette, row: int, column: int
-) -> None:
-    values, visible = picture.values[row, column], picture.visible[row, column]
-    queries, keys = values.shape
-    cell = min(layout.cell)
-    ax.imshow(
-        np.ma.array(values, mask=~visible),
-        cmap=picture.cmap,
-        norm=picture.norm,
-        # Numbers that share a pixel are averaged; none is dropped.
-        interpolation="none" if cell >= 1 / PNG_DPI else "antialiased",
-        interpolation_stage="data",
-        aspect="auto",
-    )
-    ax.set_facecolor("none")
-    ax.spines[:].set_visible(False)
-    if cell >= 0.08:
-        lines = [((k - 0.5, -0.5), (k - 0.5, queries - 0.5)) for k in range(1, keys)]
-        lines += [((-0.5, q - 0.5), (keys - 0.5, q - 0.5)) for q in range(1, queries)]
-        if lines:
-            ends = [end for line in lines for end in line]
-            path = Path(ends, [Path.MOVETO, Path.LINETO] * len(lines))
-            width = min(max(3 * cell, 0.3), 0.9)
-            ax.add_artist(PathPatch(path, fill=False, edgecolor=palette.page, linewidth=width))
-    if not visible.all():
-        ax.add_artist(
-            PathPatch(
-                _outline(~visible),
-                facecolor=palette.masked,
-                edgecolor=palette.hatch,
-                linewidth=0,
-                hatch="/////" if cell >= 0.2 else "//////",
-            )
-        )
-    if picture.numbers is not None:
-        texts = picture.numbers[row * picture.words.shape[1] + column]
-        colors = picture.number_colors(values[visible], palette.table(picture.cmap))
-        for (q, k), text, color in zip(np.argwhere(visible), texts, colors, strict=True):
-            ax.text(
-                k,
-                q,
-                text,
-                ha="center",
-                va="center_baseline",
-                fontsize=NUMBER,
-                color=color,
-                parse_math=False,
-            )
-    title = layout.titles[row][column]
-    if title:
-        ax.set_title(
-            title,
-            fontsize=layout.title_size,
-            color=palette.ink,
-            pad=PAD * 72,
-            y=1.0,
-            parse_math=False,
-        )
-
-
-def _outline(cells: Bools) -> Path:
-    """Return one rectangle around each run of cells in a row."""
-    vertices: list[tuple[float, float]] = []
-    codes: list[Any] = []
-    for y, row in enumerate(cells):
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], row, [False]]).astype(int)))
-        for start, end in edges.reshape(-1, 2) - 0.5:
-            low, high = y - 0.5, y + 0.5
-            vertices += [(start, low), (end, low), (end, high), (start, high), (start, low)]
-            codes += [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
-    return Path(vertices, codes)
-
-
-def _draw_ticks(ax: Axes, layout: Layout, palette: Palette, *, left: bool, bottom: bool) -> None:
-    """Label the ticks of the outer panels; a tick is a label without a mark."""
-    ax.tick_params(
-        length=0, pad=PAD * 72, labelsize=TICK, labelcolor=palette.ink, bottom=False, left=False
-    )
-    if bottom:
-        angle = layout.xticks.angle
-        tilted: dict[str, Any] = {"ha": "right", "rotation_mode": "anchor"} if angle == 45 else {}
-        ax.set_xticks(
-            layout.xticks.positions,
-            labels=layout.xticks.texts,
-            rotation=angle,
-            parse_math=False,
-            **tilted,
-        )
-    else:
-        ax.set_xticks([])
-    if left:
-        ax.set_yticks(layout.yticks.positions, labels=layout.yticks.texts, parse_math=False)
-    else:
-        ax.set_yticks([])
-
-
-def _draw_labels(figure: Figure, layout: Layout, palette: Palette) -> None:
-    """Write the axis labels once, centred on the grid, and the row titles."""
-    width, height = layout.width, layout.height
-    style: dict[str, Any] = {"color": palette.ink, "parse_math": False, "ha": "center"}
-    turned: dict[str, Any] = style | {
-        "rotation": 90,
-        "va": "center",
-        "ha": "left",
-        "multialignment": "center",
-    }
-    middle = 1 - (layout.top + layout.grid[1] / 2) / height
-    if layout.xlabel:
-        x = (layout.left + layout.grid[0] / 2) / width
-        y = 1 - (layout.top + layout.grid[1] + layout.xlabel_y + PAD / 2) / height
-        figure.supxlabel(layout.xlabel, x=x, y=y, va="top", fontsize=LABEL, **style)
-    if layout.ylabel:
-        x = (layout.left - layout.ylabel_x) / width
-        figure.supylabel(layout.ylabel, x=x, y=middle, fontsize=LABEL, **turned)
-    for row, title in enumerate(layout.row_titles):
-        x = (layout.left - layout.row_title_x) / width
-        y = layout.top + row * (layout.panel[1] + layout.gap[1]) + layout.panel[1] / 2
-        figure.text(x, 1 - y / height, title, fontsize=TITLE, **turned)
-
-
-def _draw_bar(figure: Figure, picture: Picture, layout: Layout, palette: Palette) -> None:
-    """Draw the colour scale as a thin bar, as tall as the grid."""
-    x = layout.left + layout.grid[0] + BAR_GAP
-    ax = figure.add_axes(layout.fractions(x, layout.top, BAR_WIDTH, layout.grid[1]))
-    low, high = float(picture.norm.vmin or 0.0), float(picture.norm.vmax or 0.0)
-    ax.imshow(
-        np.linspace(high, low, 256)[:, None],
-        cmap=picture.cmap,
-        norm=picture.norm,
-        interpolation="none",
-        aspect="auto",
-        extent=(0, 1, low, high),
-    )
-    ax.spines[:].set_visible(False)
-    ax.set_xticks([])
-    ax.yaxis.tick_right()
-    ax.tick_params(length=0, pad=PAD * 72, labelsize=TICK, labelcolor=palette.ink)
-    ax.set_yticks([low, (low + high) / 2, high], labels=picture.words.bar_ticks, parse_math=False)
-    if layout.bar_label:
-        figure.text(
-            (layout.left + layout.grid[0] + layout.bar_label_x) / layout.width,
-            1 - (layout.top + layout.grid[1] / 2) / layout.height,
-            layout.bar_label,
-            rotation=90,
-            ha="right",
-            va="center",
-            multialignment="center",
-            fontsize=TICK,
-            color=palette.ink,
-            parse_math=False,
-        )
 
 
 def _colour_map(cmap: Any, *, signed: bool) -> Colormap:

@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from d2lmini.plotting import COLORS, theme, use_theme
-from d2lmini.plotting._night import from_oklab, night, to_oklab
+from d2lmini.plotting._dark_maps import dark_map, from_oklab, to_oklab
 from d2lmini.plotting.theme import PALETTES
 
 MEANINGS = ["query", "key", "value", "output"]
@@ -113,7 +113,7 @@ def test_the_four_are_distinct(name, vision, pair):
 
 
 def dark(name):
-    return night(matplotlib.colormaps[name], PALETTES["dark"]["page"])
+    return dark_map(matplotlib.colormaps[name])
 
 
 @pytest.mark.parametrize("vision", VISION)

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from matplotlib.colors import Colormap, ListedColormap, to_rgb
 
-from d2lmini.plotting.theme import luminance
+from d2lmini.plotting.theme import PALETTES, luminance
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -47,12 +47,13 @@ def from_oklab(lab: Any) -> Array:
     return rgb
 
 
-def night(cmap: Colormap, page: str) -> Colormap:
+def dark_map(cmap: Colormap) -> Colormap:
     """Return the map for a dark page; one that is dark at its weak end already stays as it is.
 
     At the weak end a cell is just lighter than the page; from there lightness rises evenly, at the
     hue that the map has near its strong end.
     """
+    page = PALETTES["dark"]["page"]
     weak, middle, strong = (luminance(cmap(share)) for share in (0.0, 0.5, 1.0))
     if middle > max(weak, strong):  # two hues, pale between them
         low = _rise(cmap(0.15)[:3], page, 128)[::-1]
