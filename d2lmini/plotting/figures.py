@@ -84,9 +84,11 @@ def show_figure(
     >>> rise
     A line from 0 up to 1.
     """
+    if isinstance(alt, str) and not alt.strip():
+        raise ValueError("alt is empty; say what the picture shows, for those who do not see it")
     described = read_alt(alt)
     if described is None:
-        raise TypeError("alt must be a string that says what the picture shows; got None")
+        raise TypeError("alt must be a string; got NoneType")
     for name, size in (("width", width), ("height", height)):
         if not (math.isfinite(size) and 0 < size <= 100):
             raise ValueError(f"{name} must lie between 0 and 100 inches; got {size:g}")
