@@ -1,5 +1,9 @@
 """Figures of any kind, drawn once for a light page and once for a dark one."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 import inspect
 import math
 import sys

@@ -1,5 +1,9 @@
 """Attention weights as lines from queries to keys."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,9 @@
 """What a ``show_…`` function returns: a figure that is on the page already, and can be kept."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 import base64
 import io
 import shutil

@@ -1,5 +1,9 @@
 """Attention of one query as a ledger: a row for each key, a column for each step."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 from collections.abc import Sequence
 from html import escape
 from typing import Any, NamedTuple

@@ -9,7 +9,7 @@ import pytest
 from tests.book import checks
 from tests.book.building import ROOT, build
 
-GOOD = "# A page\n\nText with $x^2$ and {cite:t}`someone2020`.\n"
+GOOD = "# A page\n\nText with $x^2$ and {cite:t}`someone2020`.\n\n## How to run it\n\nSo.\n"
 BIB = "@book{someone2020, author = {Some One}, title = {A Book}, publisher = {P}, year = {2020}}\n"
 NOTEBOOK = nbformat.v4.new_notebook(
     cells=[nbformat.v4.new_markdown_cell("# A notebook"), nbformat.v4.new_code_cell("1 + 1")]
@@ -31,6 +31,34 @@ DEFECTS = {
     "html.md": ('# HTML\n\n<p><img src="../_static/card.png"></p>\n', "html.md:3: "),
     "file-name.md": ("# A name\n\n![card.png](_static/card.png)\n", "has no description"),
 }
+
+
+def with_output(**data):
+    """Return the text of a notebook that has one output."""
+    output = nbformat.v4.new_output("display_data", data)
+    cell = nbformat.v4.new_code_cell("1 + 1", execution_count=1, outputs=[output])
+    title = nbformat.v4.new_markdown_cell("# A notebook")
+    return nbformat.writes(nbformat.v4.new_notebook(cells=[title, cell]))
+
+
+# MyST-NB#306, bertviz#53: what would be stored, and missing on the page
+LOST = "https://example.org/lost"
+DEFECTS |= {
+    "widget.ipynb": (
+        with_output(**{"application/vnd.jupyter.widget-view+json": {}, "text/plain": "slider"}),
+        "cell 1 holds a widget without its state",
+    ),
+    "form.ipynb": (with_output(**{"application/pdf": "JVBERi0="}), "cell 1 holds application/pdf"),
+    "script.ipynb": (
+        with_output(**{"text/html": f'<script src="{LOST}.js"></script>', "text/plain": "x"}),
+        f"cell 1 loads {LOST}.js",
+    ),
+    "badge.md": (f"# A badge\n\n![a badge]({LOST}.svg)\n", f"{LOST}.svg is loaded from elsewhere"),
+    "frame.md": (
+        f'# A frame\n\n<iframe src="{LOST}.html" title="x"></iframe>\n',
+        f"{LOST}.html is loaded from elsewhere",
+    ),
+}
 DECORATIVE = """# Two pictures with nothing to say
 
 ```{image} _static/card.png
@@ -47,17 +75,19 @@ def tiny_book(folder, pages):
     shutil.copy(ROOT / "_config.yml", folder)
     shutil.copytree(ROOT / "_ext", folder / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "_redirects.yml", folder)
-    for name in ("favicon.svg", "book.css", "card.png"):
+    for name in ("favicon.svg", "book.css", "figures.css", "card.png"):
         shutil.copy(ROOT / "chapters" / "_static" / name, folder / "chapters" / "_static")
     (folder / "chapters" / "references.bib").write_text(BIB)
     (folder / "chapters" / "index.md").write_text(GOOD)
-    (folder / "chapters" / "end.md").write_text("# Bibliography\n\n```{bibliography}\n```\n")
+    (folder / "chapters" / "bibliography.md").write_text(
+        "# Bibliography\n\n```{bibliography}\n```\n"
+    )
     for name, text in pages.items():
         (folder / "chapters" / name).write_text(text)
     toc = {
         "format": "jb-book",
         "root": "chapters/index",
-        "chapters": [{"file": f"chapters/{name}"} for name in ("end.md", *pages)],
+        "chapters": [{"file": f"chapters/{name}"} for name in ("bibliography.md", *pages)],
     }
     (folder / "_toc.yml").write_text(json.dumps(toc))  # JSON is YAML
     return folder
