@@ -167,13 +167,15 @@ def draw_twice(
 
 def _make_legible(figure: Figure) -> None:
     """Send the words of a figure through the gate, formulas apart; tick labels are words too."""
-    for axis in figure.findobj(Axis):
+    axes: list[Any] = figure.findobj(Axis)
+    for axis in axes:
         places = axis.get_majorticklocs()
         words = axis.get_major_formatter().format_ticks(places)
         passed = [word if is_math_text(word) else legible(word, keep="\n") for word in words]
         if passed != words:
             axis.set_ticks(places, labels=passed)
-    for text in figure.findobj(Text):
+    texts: list[Any] = figure.findobj(Text)
+    for text in texts:
         words = text.get_text()
         if (passed := legible(words, keep="\n")) != words and not is_math_text(words):
             text.set_text(passed)
