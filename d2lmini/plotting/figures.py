@@ -176,9 +176,9 @@ def _make_legible(figure: Figure) -> None:
             axis.set_ticks(places, labels=passed)
     texts: list[Any] = figure.findobj(Text)
     for text in texts:
-        words = text.get_text()
-        if (passed := legible(words, keep="\n")) != words and not is_math_text(words):
-            text.set_text(passed)
+        told = text.get_text()
+        if (gated := legible(told, keep="\n")) != told and not is_math_text(told):
+            text.set_text(gated)
 
 
 def _pyplot_figures() -> list[int]:
