@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Glyph:UserWarning", "ignore:Matp
 
 
 def on_axes(word):
-    @show_figure(alt=word + ".", show=False)
+    @show_figure(width=20, height=6, alt=word + ".", show=False)
     def figure(ax):
         ax.set(title=word, xlabel=word, xticks=[0.5], xticklabels=[word])
         ax.text(0.5, 0.5, word)
