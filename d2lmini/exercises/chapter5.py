@@ -412,7 +412,7 @@ register(
             ),
             Mistake(
                 "width-of-model",
-                "You took d_model // num_heads for the width of a head. What is cut is the projection: "
+                "You took d_model // num_heads for the width of a head. The projection is cut, at "
                 "w_q.shape[1] // num_heads, and another one for the values.",
                 lambda x, w_q, w_k, w_v, w_o, num_heads: (x @ w_q).reshape(
                     len(x), num_heads, x.shape[1] // num_heads
