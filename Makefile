@@ -10,7 +10,7 @@ ifneq ($(wildcard .venv/installed),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve test stable notebooks lint pins clean
+.PHONY: help book lab pdf serve test stable notebooks lint pins clean
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -18,6 +18,9 @@ help:  ## list these commands
 book: .venv/installed  ## build the book; every warning is an error
 	@rm -rf _build
 	@.venv/bin/jupyter-book build -W -n --keep-going --quiet .
+
+lab: .venv/installed-lab  ## open the chapters as notebooks, in JupyterLab
+	@$(RUN) -m jupyter lab chapters
 
 pdf: .venv/installed  ## print the whole book to one PDF (needs Chromium)
 	@$(RUN) -m scripts.pdf
@@ -50,3 +53,6 @@ clean:  ## remove the built book and all caches, but not .venv
 
 .venv/installed: requirements.txt pyproject.toml scripts/install.py
 	@"$(PYTHON)" scripts/install.py
+
+.venv/installed-lab: .venv/installed requirements-lab.txt
+	@$(RUN) scripts/install.py --lab

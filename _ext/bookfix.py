@@ -8,24 +8,36 @@ from pathlib import Path
 import yaml
 from bs4 import BeautifulSoup
 from docutils import nodes
+from sources import SourceError, read_notebook
 from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
 
 
-def require_outputs(app, docname, source) -> None:
-    """Warn of a notebook cell that was never run.
+UNREADABLE = {"cell_type": "markdown", "id": "unreadable", "metadata": {}}
 
-    The book shows stored outputs and runs nothing, so such a cell would be printed without any.
+
+def require_notebooks(app, docname, source) -> None:
+    """Warn of a notebook that cannot be read, and of a cell that was never run.
+
+    The first is left out, so that the others are built and say what is wrong with them. The book
+    shows stored outputs and runs nothing, so the second would be printed without any.
     """
-    if not str(app.env.doc2path(docname)).endswith(".ipynb"):
+    path = Path(app.env.doc2path(docname))
+    if path.suffix != ".ipynb":
         return
-    cells = json.loads(source[0])["cells"]
-    for number, cell in enumerate(cells):
+    try:
+        notebook = read_notebook(source[0])
+    except SourceError as error:
+        LOG.warning("%s %s", path.name, error, location=docname, type="book")
+        cell = UNREADABLE | {"source": f"# {path.stem}\n\nThis notebook cannot be read."}
+        notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] == "code" and cell["execution_count"] is None:
             LOG.warning(
                 "cell %d was never run: run `make notebooks`", number, location=docname, type="book"
             )
+    source[0] = json.dumps(notebook)
 
 
 A_PATH = re.compile(r"^\S*[/\\]\S*$|\.(png|svg|jpe?g|gif|webp)$", re.IGNORECASE)
@@ -168,7 +180,7 @@ def setup(app):
     """Register the fixes."""
     # Jupyter Book sets this for an extension that we do not load.
     app.add_config_value("comments_config", {}, "html")
-    app.connect("source-read", require_outputs)
+    app.connect("source-read", require_notebooks)
     app.connect("doctree-resolved", require_descriptions)
     app.connect("html-page-context", title_once, priority=900)
     app.connect("html-page-context", mend_text, priority=900)

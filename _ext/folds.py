@@ -1,6 +1,7 @@
 """Fold an admonition of the class ``dropdown`` with the browser's own means, without a script.
 
-The same for code that a notebook hides, under a name that says what it is.
+The same for code that a notebook hides, under a name that says what it is: the one that the cell's
+metadata gives as ``fold``, or one that fits every cell of its kind.
 """
 
 import html
@@ -55,7 +56,8 @@ class NameHiddenCells(SphinxPostTransform):
         for cell in self.document.findall(nodes.container):
             if names := HIDDEN.get(cell.get("hide_mode")):
                 has_output = "cell_output" in cell[-1]["classes"]
-                cell["prompt_show"] = names[0] if has_output else names[1]
+                own = cell.get("cell_metadata", {}).get("fold")
+                cell["prompt_show"] = own or (names[0] if has_output else names[1])
 
 
 def visit_fold(writer, node) -> None:
@@ -75,7 +77,9 @@ def depart_fold(writer, node) -> None:
 
 def visit_hidden(writer, node) -> None:
     """Write the summary of a cell that a notebook hides."""
-    writer.body.append(f'<details class="hide"><summary>{node["prompt_show"]}</summary>\n')
+    writer.body.append(
+        f'<details class="hide"><summary>{html.escape(node["prompt_show"])}</summary>\n'
+    )
 
 
 def colour_solutions(app, pagename, templatename, context, doctree) -> None:

@@ -83,8 +83,8 @@ def visit_math(writer, node) -> None:
 def visit_displaymath(writer, node) -> None:
     """Write a formula on a line of its own, with its number, in a box that can be scrolled."""
     writer.body.append(writer.starttag(node, "div", CLASS="math"))
-    if node["number"]:
-        writer.body.append(f'<span class="eqno">({get_node_equation_number(writer, node)})')
+    if number := node.get("tag") or (node["number"] and get_node_equation_number(writer, node)):
+        writer.body.append(f'<span class="eqno">({number})')
         writer.add_permalink_ref(node, "Link to this equation")
         writer.body.append("</span>")
     writer.body.append('<div class="math-scroll" tabindex="0" role="group" aria-label="Equation">')

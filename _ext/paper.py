@@ -93,7 +93,10 @@ class Book:
                 for level in range(2, 7):
                     for heading in document.find_all(f"h{level}"):
                         heading.name = f"h{level - 1}"
-                self.answers_last(document, number)
+                if document.h1.select_one(".section-number"):
+                    self.answers_last(document, number)
+                else:
+                    self.open_folds(document)
             else:
                 cover = self.cover(document)
             heads.append(self.set_up(document, number))
@@ -178,16 +181,19 @@ class Book:
             if max(map(len, code.get_text().split("\n"))) > WIDEST:
                 code["class"] = "wide"
 
+    def open_folds(self, document: Tag) -> None:
+        """Open the folds of a page on which things are looked up, where they stand."""
+        for fold in document.select("details.dropdown"):
+            fold.summary.name = "p"
+            fold.summary["class"] = "rubric"
+            fold.unwrap()
+
     def answers_last(self, document: Tag, number: int) -> None:
         """Move the answers to the end, each with a link to its question, and from there."""
         groups: dict[int, tuple[Tag, Tag]] = {}  # of each question: its first words, its answers
         kinds = ".cell:has(.d2l-fold), .cell.tag_hide-cell, details.dropdown"
         for block in document.select(kinds):
-            question = next(
-                tag
-                for tag in block.find_previous_siblings(["p", "h2", "h3", "h4"])
-                if tag.name != "p" or (tag.strong and re.match(r"\d+\. ", tag.get_text()))
-            )
+            question = question_of(block)
             if id(question) not in groups:
                 name = f"answers-{number}-{len(groups) + 1}"
                 question["id"] = f"to-{name}"
@@ -257,6 +263,15 @@ class Book:
                 row.append(self.tag("span", "000", **{"data-page": name}))
                 contents.append(row)
         return contents
+
+
+def question_of(block: Tag) -> Tag:
+    """Return what an answer answers: the question before it, or its heading."""
+    before = block.find_previous_siblings(["p", "h1", "h2", "h3", "h4"])
+    for tag in before:
+        if tag.name != "p" or (tag.strong and re.match(r"\d+\. ", tag.get_text())):
+            return tag
+    return before[-1] if before else block.find_previous(["p", "h1", "h2", "h3", "h4"])
 
 
 def words(heading: Tag, numbered: bool = True) -> Tag:

@@ -29,7 +29,7 @@ ELSEWHERE = {
     "colab_url": "https://colab.research.google.com",
 }
 NOT_FOUND = """<h1>There is no such page</h1>
-<p>It may have moved. The <a href="chapters/index.html#index-read">first page</a> lists the
+<p>It may have moved. The <a href="chapters/index.html#how-to-read-it">first page</a> lists the
 chapters, and the search knows every word of the book.</p>"""
 ISSUE = """Page: {page}
 

@@ -1,6 +1,7 @@
 """Make .venv and install the pins in it; with --pins, write the pins themselves.
 
-With --check it says nothing, and its status tells whether what was installed is still whole.
+With --lab it adds JupyterLab, which only who opens the chapters as notebooks needs. With --check it
+says nothing, and its status tells whether what was installed is still whole.
 
 Whatever goes wrong ends in one line that says what, and an exit status of 1.
 A Python that is too old for the project must be able to read this file, to be told so.
@@ -102,6 +103,15 @@ def install():
     (VENV / "installed").touch()
 
 
+def install_lab():
+    """Add JupyterLab to .venv, with which the chapters are opened as notebooks."""
+    log = VENV / "install.log"
+    log.write_text("")
+    print("Installing JupyterLab in .venv: a minute, the first time only", flush=True)
+    pip(VENV, log, "install", "-r", "requirements-lab.txt")
+    (VENV / "installed-lab").touch()
+
+
 # The libraries for graphics cards, which PyTorch asks for on Linux at versions of its own choice.
 FROM_TORCH = re.compile(r"^(nvidia-|cuda-|triton)")
 
@@ -140,4 +150,5 @@ if __name__ == "__main__":
         fail(f"Python 3.11 or newer is needed, this one is {have} (try: make PYTHON=python3.12)")
     if "--check" in sys.argv[1:]:
         sys.exit(was_moved(VENV) or bool(half_installed(VENV)))
-    write_pins() if "--pins" in sys.argv[1:] else install()
+    todo = {"--pins": write_pins, "--lab": install_lab}
+    todo.get(sys.argv[-1], install)()

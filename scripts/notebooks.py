@@ -3,9 +3,10 @@
     python scripts/notebooks.py                      all chapters
     python scripts/notebooks.py chapters/01*.ipynb   these
 
-A notebook that raises an error or writes to stderr is reported and left as it was. The first cell,
-which installs the library where it is missing, is written from `public` in _config.yml. What the
-outputs of the chapters were made with is stored beside them.
+A notebook that cannot be read, raises an error or writes to stderr is reported in one line and left
+as it was; the others are stored. The first cell, which installs the library where it is missing, is
+written from `public` in _config.yml. What a page hides by a tag is hidden in Jupyter as well. What
+the outputs of the chapters were made with is stored beside them.
 """
 
 import json
@@ -21,6 +22,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "_ext"))
+from sources import SourceError, read_notebook  # noqa: E402, what the build reads notebooks with
+
 CHAPTERS = ROOT / "chapters"
 STORED_WITH = CHAPTERS / "stored-with.json"  # shown on the page of facts
 THREADS = {"OMP_NUM_THREADS": "1"}  # sums are taken in the same order everywhere
@@ -29,6 +33,12 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+# What is folded in Jupyter too, by the tags that fold it on the page.
+HIDDEN = {
+    "source_hidden": {"hide-input", "hide-cell", "remove-cell"},
+    "outputs_hidden": {"hide-cell"},
+}
+KEPT = ("fold", "mystnb", "tags")  # metadata of a cell that the book uses
 INSTALL = """import importlib.util
 from pathlib import Path
 
@@ -48,7 +58,12 @@ class NotebookError(Exception):
 
 def run(path: Path, folder: Path) -> nbformat.NotebookNode:
     """Return the notebook as it is after running it in a folder; the file stays as it was."""
-    notebook = nbformat.read(path, as_version=4)
+    try:
+        notebook = read_notebook(path.read_text("utf8"))
+    except SourceError as error:
+        raise NotebookError(f"{path.name} {error}") from None
+    except UnicodeDecodeError:
+        raise NotebookError(f"{path.name} is not in UTF-8: restore it from git") from None
     normalise(notebook)
     client = NotebookClient(
         notebook,
@@ -84,9 +99,12 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
     """Remove what an editor or an earlier run has left: outputs, counts, stray metadata."""
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     notebook.metadata = nbformat.from_dict(METADATA)
-    for number, cell in enumerate(notebook.cells):
-        cell.setdefault("id", f"cell-{number}")
-        kept = {key: cell.metadata[key] for key in ("mystnb", "tags") if key in cell.metadata}
+    for cell in notebook.cells:
+        kept = {key: cell.metadata[key] for key in KEPT if key in cell.metadata}
+        tags = set(kept.get("tags", []))
+        hidden = {key: True for key, hiding in HIDDEN.items() if tags & hiding}
+        if hidden and cell.cell_type == "code":
+            kept["jupyter"] = hidden
         cell.metadata = nbformat.from_dict(kept)
         cell.source = install_cell() if cell.id == "install" else cell.source.rstrip()
         if cell.cell_type == "code":

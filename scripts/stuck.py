@@ -1,9 +1,9 @@
-"""Write chapters/stuck.md: from what a learner sees to the likely mistake.
+"""Write the tables of chapters/stuck.md: every slip that the exercises know, and how it looks.
 
     python scripts/stuck.py
 
-Every known mistake of every exercise is made, checked like a learner's answer, and sorted by what
-the check shows. So the page cannot say anything else than the exercises do.
+Every known mistake of every exercise is made and checked like a learner's answer. So the tables
+cannot say anything else than the exercises do. What stands above the mark is written by hand.
 """
 
 import sys
@@ -12,77 +12,17 @@ from pathlib import Path
 import numpy as np
 
 from d2lmini.exercises import Exercise, Mistake, Result, exercises, find
-from d2lmini.exercises.grading import grade_exercise, outcomes_of
+from d2lmini.exercises.grading import grade_exercise
 from d2lmini.exercises.limits import TimeUpError
 
 PAGE = Path(__file__).resolve().parents[1] / "chapters" / "stuck.md"
-HEAD = """\
-(page-stuck)=
-# If You Are Stuck
+MARK = "<!-- From here on written by scripts/stuck.py, from the exercises themselves. -->\n"
+SLIPS = """
+## Every slip that the exercises know
 
-*What you see, and which mistake is the likely one.*
-
-Each exercise of this book knows the slips that are often made in it. `check` names one only if your
-outputs are exactly those of the slip, on every input. When it names none, look here for what you
-see. `hint("softmax")` gives the hints of an exercise.
-
-<!-- Written by scripts/stuck.py from the exercises themselves. Change them, not this page. -->
+`check` names a slip only if your outputs are exactly those of the slip, on every input. When it
+names none, look here for what you see. `hint("{first}")` gives the hints of an exercise.
 """
-SYMPTOMS = {  # in the order of the checks
-    "error": "It raises an error",
-    "shape": "The shape is wrong",
-    "kind": "It is not made of True and False",
-    "nan": "There is nan or inf in it",
-    "columns": "The columns sum to 1, the rows do not",
-    "sums": "The rows of weights do not sum to 1",
-    "order": "The right numbers, in the wrong places",
-    "factor": "Everything is off by the same factor",
-    "large": "Right on the smallest inputs, wrong on others",
-    "values": "Other wrong values",
-}
-
-
-def symptom(exercise: Exercise, mistake: Mistake, result: Result) -> str:
-    """Say what a learner sees who makes this mistake."""
-    if result.status == "error":
-        return "error"
-    for word in ("shape", "kind"):
-        if result.head.startswith(f"wrong {word}"):
-            return word
-    if result.head.startswith("nan"):
-        return "nan"
-    pairs = _pairs(exercise, mistake)
-    apart = [(mine, right) for mine, right in pairs if not np.allclose(mine, right, equal_nan=True)]
-    if "weights" in exercise.returns and not all(_sums_are_1(*pair, axis=-1) for pair in apart):
-        columns = all(_sums_are_1(*pair, axis=-2) for pair in apart)
-        return "columns" if columns else "sums"
-    if all(_same_numbers(*pair) for pair in apart):
-        return "order"
-    if len(apart) > 1 and all(_one_factor(*pair) for pair in apart):
-        return "factor"
-    return "large" if np.allclose(*pairs[0]) else "values"
-
-
-def _pairs(exercise: Exercise, mistake: Mistake) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return what comes back and what was expected, wherever the shapes agree."""
-    wrong = outcomes_of(exercise, mistake.fn)
-    right = outcomes_of(exercise, exercise.reference)
-    both = zip(wrong, right, strict=True)
-    pairs = [pair for w, r in both for pair in zip(w.arrays or [], r.arrays, strict=False)]
-    return [(mine, expected) for mine, expected in pairs if mine.shape == expected.shape]
-
-
-def _sums_are_1(mine: np.ndarray, right: np.ndarray, axis: int) -> bool:
-    has_key = right.sum(axis=-1) > 0 if axis == -1 else ...
-    return bool(np.allclose(mine.sum(axis=axis)[has_key], 1))
-
-
-def _same_numbers(mine: np.ndarray, right: np.ndarray) -> bool:
-    return bool(np.allclose(np.sort(mine, axis=None), np.sort(right, axis=None)))
-
-
-def _one_factor(mine: np.ndarray, right: np.ndarray) -> bool:
-    return mine.size > 1 and bool(np.linalg.matrix_rank([mine.ravel(), right.ravel()]) == 1)
 
 
 def brief(text: str, longest: int = 44) -> str:
@@ -105,8 +45,22 @@ def row(exercise: Exercise, mistake: Mistake, result: Result) -> str:
         seen = result.head.removeprefix("wrong ").rstrip(".")
     else:
         seen = f"{brief(rows['got'])} instead of {brief(rows['expected'])}"
-    name = f"`{exercise.name}` (chapter {exercise.chapter})"
-    return f"| {name}: {seen} | {escaped(mistake.says)} |"
+    return f"| `{exercise.name}` | {seen} | {escaped(mistake.says)} |"
+
+
+def chapter(number: int) -> list[str]:
+    """Return the fold with the slips of a chapter."""
+    rows = [
+        row(exercise, mistake, grade_exercise(exercise, mistake.fn))
+        for exercise in exercises(number)
+        for mistake in exercise.mistakes
+    ]
+    return [
+        f"\n<details><summary>Chapter {number}: {len(rows)} slips</summary>\n",
+        "| exercise | what you see | likely mistake |\n|---|---|---|",
+        *rows,
+        "\n</details>",
+    ]
 
 
 def general() -> list[str]:
@@ -157,26 +111,21 @@ ADVICE = {
 }
 
 
-def page() -> str:
-    """Return the text of the page."""
-    found: dict[str, list[str]] = {kind: [] for kind in SYMPTOMS}
-    for exercise in exercises():
-        for mistake in exercise.mistakes:
-            result = grade_exercise(exercise, mistake.fn)
-            found[symptom(exercise, mistake, result)].append(row(exercise, mistake, result))
-    parts = [HEAD, "## A message instead of a comparison\n"]
-    parts += ["| the card says | what to do |\n|---|---|", *general(), ""]
-    for kind, title in SYMPTOMS.items():
-        if found[kind]:
-            parts.append(f"## {title}\n")
-            parts.append("| exercise, and what you see | likely mistake |\n|---|---|")
-            parts += [*found[kind], ""]
-    return "\n".join(parts)
+def page(now: str) -> str:
+    """Return the page with the tables as they should be."""
+    by_hand, mark, _ = now.partition(MARK)
+    if not mark:
+        raise ValueError(f"{PAGE.name} has lost the line {MARK!r}, below which the tables stand")
+    parts = ["\n| the card says | what to do |\n|---|---|", *general()]
+    parts.append(SLIPS.format(first=exercises()[0].name).rstrip())
+    for number in sorted({exercise.chapter for exercise in exercises()}):
+        parts += chapter(number)
+    return by_hand + mark + "\n".join(parts) + "\n"
 
 
 def main() -> int:
     """Write the page."""
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text("utf-8")), encoding="utf-8")
     return 0
 
 

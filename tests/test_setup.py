@@ -69,6 +69,15 @@ def test_pins_are_complete():
                 assert known or install.FROM_TORCH.match(need.name), (name, need)
 
 
+def test_jupyterlab_leaves_the_pins_as_they_are():
+    """What `make lab` adds may not change what the outputs were computed with."""
+    lines = (ROOT / "requirements-lab.txt").read_text("utf8").splitlines()
+    asked = [line for line in lines if not line.startswith("#")]
+    assert asked[0] == "-c requirements.txt"
+    assert asked[1:] and all(re.fullmatch(r"[\w-]+==[\d.]+", line) for line in asked[1:])
+    assert not pinned("\n".join(asked)).keys() & pinned(PINS).keys()
+
+
 def copy_of_project(folder):
     """Copy what `make` needs to install to a folder with a space in its name."""
     project = folder / "my project"
@@ -114,7 +123,7 @@ def one_line(done):
 @needs_make
 def test_plain_make_lists_the_commands():
     listed = subprocess.check_output(["make"], cwd=ROOT, text=True)
-    for target in ("book", "pdf", "serve", "test", "notebooks", "lint", "pins", "clean"):
+    for target in ("book", "lab", "pdf", "serve", "test", "notebooks", "lint", "pins", "clean"):
         assert re.search(rf"^  make {target} +\w", listed, re.MULTILINE)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.book import checks
 from tests.book.building import ROOT, build
 
-GOOD = "# A page\n\nText with $x^2$ and {cite:t}`someone2020`.\n"
+GOOD = "# A page\n\nText with $x^2$ and {cite:t}`someone2020`.\n\n## How to run it\n\nSo.\n"
 BIB = "@book{someone2020, author = {Some One}, title = {A Book}, publisher = {P}, year = {2020}}\n"
 NOTEBOOK = nbformat.v4.new_notebook(
     cells=[nbformat.v4.new_markdown_cell("# A notebook"), nbformat.v4.new_code_cell("1 + 1")]
@@ -47,17 +47,19 @@ def tiny_book(folder, pages):
     shutil.copy(ROOT / "_config.yml", folder)
     shutil.copytree(ROOT / "_ext", folder / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "_redirects.yml", folder)
-    for name in ("favicon.svg", "book.css", "card.png"):
+    for name in ("favicon.svg", "book.css", "figures.css", "card.png"):
         shutil.copy(ROOT / "chapters" / "_static" / name, folder / "chapters" / "_static")
     (folder / "chapters" / "references.bib").write_text(BIB)
     (folder / "chapters" / "index.md").write_text(GOOD)
-    (folder / "chapters" / "end.md").write_text("# Bibliography\n\n```{bibliography}\n```\n")
+    (folder / "chapters" / "bibliography.md").write_text(
+        "# Bibliography\n\n```{bibliography}\n```\n"
+    )
     for name, text in pages.items():
         (folder / "chapters" / name).write_text(text)
     toc = {
         "format": "jb-book",
         "root": "chapters/index",
-        "chapters": [{"file": f"chapters/{name}"} for name in ("end.md", *pages)],
+        "chapters": [{"file": f"chapters/{name}"} for name in ("bibliography.md", *pages)],
     }
     (folder / "_toc.yml").write_text(json.dumps(toc))  # JSON is YAML
     return folder

@@ -149,7 +149,7 @@ def test_no_link_leads_to_a_file_of_this_machine(book):
 
 def test_every_link_in_the_book_leads_somewhere(book, html, numbers):
     used = {name.decode() for name in re.findall(rb"/Dest /(\S+)", book[1])}
-    assert len(used) > 300
+    assert len(used) > len(html.select("main h2"))  # at least what the contents link to
     assert {pdf.unquote(name.replace("#", "%")) for name in used} <= set(numbers)
     names = [tag["id"] for tag in html.find_all(id=True)]
     assert len(names) == len(set(names))
@@ -174,21 +174,29 @@ def test_title_page_then_contents_then_chapters(html, numbers):
     first = [numbers[contents.find("a", href=f"#{d['id']}")["href"][1:]] for d in documents]
     assert first[0] > 2 and first == sorted(set(first))  # each on a page of its own
     listed = [numbers[tag["data-page"]] for tag in contents.find_all(attrs={"data-page": True})]
-    assert listed == sorted(listed) and len(listed) > 80
+    assert listed == sorted(listed) and len(listed) >= len(html.select("main h1, main h2")) / 2
     assert all(document.h1 and document.find_all("h1") == [document.h1] for document in documents)
 
 
-def test_it_is_no_heavier_than_it_must_be(book):
-    assert len(re.findall(rb"/Type /Page\n", book[1])) <= 170
+LONGEST = 45  # pages of a chapter, answers included: twice what half an hour of reading takes
+
+
+def test_no_chapter_is_longer_than_one_sitting(html, numbers):
+    """What a screen folds, a large table of numbers for example, may not fill sheets of paper."""
+    documents = html.select(".document")
+    starts = [numbers[document.h1.find_parent("section")["id"]] for document in documents]
+    for document, start, end in zip(documents, starts, starts[1:], strict=False):
+        if document.h1.select_one(".section-number"):
+            assert end - start <= LONGEST, f"{document.h1.get_text()} has {end - start} pages"
 
 
 def test_answers_stand_at_the_end_of_their_chapter(html, numbers):
-    chapters = html.select(".document:has(.answers-all)")
-    assert len(chapters) == 5
+    chapters = [c for c in html.select(".document") if c.h1.select_one(".section-number")]
+    assert len(chapters) == len(list((ROOT / "chapters").glob("*.ipynb")))
     for chapter in chapters:
         assert chapter.find_all(recursive=False)[-1]["class"] == ["answers-all"]
         questions = chapter.select(".see a")
-        assert len(questions) == len(chapter.select(".answers")) >= 12
+        assert questions and len(questions) == len(chapter.select(".answers"))
         for link in questions:
             name = link["href"][1:]
             assert chapter.find(id=name) and numbers[name] >= numbers[f"to-{name}"]
@@ -224,7 +232,7 @@ TOGETHER = """() => {
 def test_nothing_is_torn_at_a_seam(sheet):
     pairs = sheet.evaluate(TOGETHER)
     page = pdf.page_numbers(sheet.pdf(prefer_css_page_size=True))
-    assert len(pairs) > 300
+    assert len(pairs) > sheet.locator("h2").count()
     torn = [pair[:2] for pair in pairs if page[pair[2]] != page[pair[3]]]
     assert not torn
 

@@ -113,7 +113,7 @@ def test_site_map(published):
 def test_a_lost_reader_finds_back_from_any_depth(published):
     html = checks.soup(published / "404.html")
     assert "There is no such page" in html.article.h1.get_text()
-    assert html.article.p.a["href"] == "/book/chapters/index.html#index-read"
+    assert html.article.p.a["href"] == "/book/chapters/index.html#how-to-read-it"
     for tag in html.find_all(["a", "link", "script", "form"]):
         url = tag.get("href") or tag.get("src") or tag.get("action")
         assert url is None or url.startswith(("/book/", "#", "https://")), tag

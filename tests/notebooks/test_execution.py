@@ -120,3 +120,66 @@ def test_defects_are_not_stored(tmp_path, capsys, source, reason):
     said = capsys.readouterr().err
     assert reason in said
     assert "made.ipynb" in said
+
+
+BROKEN = {
+    "merged": ('{\n<<<<<<< HEAD\n"cells": []\n=======\n', "a merge that was not finished (line 2)"),
+    "empty": ("\n", "is empty"),
+    "cut": ('{"cells": [', "line 1, column 12"),
+    "old": ('{"nbformat": 3, "worksheets": []}', "in notebook format 3"),
+    "new": ('{"nbformat": 5, "cells": []}', "in notebook format 5"),
+    "bare": ('{"nbformat": 4}', "it has no list of cells"),
+    "pasted": (
+        '{"nbformat": 4, "cells": [{"cell_type": "markdown", "attachments": {"a.png": {}}}]}',
+        "a pasted picture (a.png)",
+    ),
+    "latin": (b'{"nbformat": 4, "caf\xe9": 1}', "not in UTF-8"),
+}
+
+
+def test_what_cannot_be_read_is_named_in_a_line_and_the_others_go_on(tmp_path, capsys):
+    for name, (text, _) in BROKEN.items():
+        (tmp_path / f"{name}.ipynb").write_bytes(text if isinstance(text, bytes) else text.encode())
+    good = write(tmp_path, "1 + 1")
+    paths = [tmp_path / f"{name}.ipynb" for name in BROKEN]
+    assert notebooks.main([*map(str, paths), str(good)]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    for line, (name, (text, said)) in zip(lines, BROKEN.items(), strict=True):
+        assert line.startswith(f"not stored: {name}.ipynb ") and said in line
+        left = (tmp_path / f"{name}.ipynb").read_bytes()
+        assert left == (text if isinstance(text, bytes) else text.encode())
+    assert not strict.defects(good.read_text("utf8"))
+
+
+def test_what_an_editor_leaves_out_is_added(tmp_path):
+    """Ids that say what a cell holds, the same ones every time."""
+    path = tmp_path / "made.ipynb"
+    sources = ["## Why divide by √d?", "import numpy as np", "import numpy as np", ""]
+    kinds = ["markdown", "code", "code", "code"]
+    cells = [{"cell_type": k, "source": [s]} for k, s in zip(kinds, sources, strict=True)]
+    path.write_text(json.dumps({"nbformat": 4, "cells": cells}))
+    assert notebooks.main([str(path)]) == 0
+    made = nbformat.read(path, 4).cells
+    ids = ["why-divide-by-d", "import-numpy-as-np", "import-numpy-as-np-2", "cell"]
+    assert [cell.id for cell in made] == ids
+
+
+@pytest.mark.parametrize(
+    ("tags", "hidden"),
+    [
+        ([], None),
+        (["hide-input"], {"source_hidden": True}),
+        (["remove-cell"], {"source_hidden": True}),
+        (["hide-cell"], {"source_hidden": True, "outputs_hidden": True}),
+        (["trains"], None),
+    ],
+)
+def test_jupyter_folds_what_a_page_folds(tmp_path, tags, hidden):
+    path = write(tmp_path, "1")
+    made = nbformat.read(path, 4)
+    left = {"tags": tags, "fold": "Why", "collapsed": True, "jupyter": {"source_hidden": True}}
+    made.cells[0].metadata = nbformat.from_dict(left)
+    nbformat.write(made, path)
+    assert notebooks.main([str(path)]) == 0
+    wanted = {"tags": tags, "fold": "Why"} | ({"jupyter": hidden} if hidden else {})
+    assert nbformat.read(path, 4).cells[0].metadata == wanted

@@ -1,0 +1,140 @@
+"""The drawings of pages that are no notebooks, made while the book is built.
+
+    ```{drawing} idea
+    The caption, if there is one.
+    ```
+
+Each is a function below, in the drawing language of the chapters, with the numbers computed.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from docutils import nodes
+from plain import captioned, drawn_caption
+from sphinx.util.docutils import SphinxDirective
+
+from d2lmini import attention, dot_product_score
+from d2lmini.plotting import COLORS, Diagram, show_figure
+from d2lmini.plotting.diagram import Part
+from d2lmini.plotting.shown import Shown
+from d2lmini.plotting.theme import tint
+
+QUERY = np.array([[2.0, 1.0]])  # the lookup of the first page
+KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+VALUES = np.array([[20.0], [10.0], [40.0]])
+
+
+def idea() -> Shown:
+    """Draw the lookup of the first page, from the query to the output."""
+    output, weights = attention(QUERY, KEYS, VALUES, score=dot_product_score)
+    scores = (QUERY @ KEYS.T)[0]
+    rows = range(len(KEYS))
+    alt = (
+        "The query (2, 1) is compared with three keys, and each comparison is a score: "
+        + "; ".join(
+            f"key ({KEYS[i, 0]:.0f}, {KEYS[i, 1]:.0f}), score {scores[i]:.0f}, "
+            f"weight {weights[0, i]:.3f}, value {VALUES[i, 0]:.0f}"
+            for i in rows
+        )
+        + f". The values, mixed by the weights, give the output {output[0, 0]:.2f}."
+    )
+
+    @show_figure(canvas=True, width=4.6, height=2.45, alt=alt, show=False)
+    def picture(ax):
+        d = Diagram(ax)
+        middle = 1.5
+        query = d.cells((0.52, middle), ["(2, 1)"], kind="query", title="query")
+        texts = [f"({key[0]:.0f}, {key[1]:.0f})" for key in KEYS]
+        keys = d.cells((1.62, middle), texts, kind="key", title="keys")
+        d.text((2.3, keys.top[1] + 0.17), "scores")
+        for row, score in zip(keys, scores, strict=True):
+            d.arrow(query.right, row.left)
+            d.text((2.3, row.center[1]), f"{score:.0f}")
+        bars = d.bars((3.13, middle), weights[0], title="weights", decimals=3, length=0.55)
+        texts = [f"{value:.0f}" for value in VALUES[:, 0]]
+        values = d.cells((4.2, middle), texts, kind="value", title="values")
+        for row, bar, value in zip(keys, bars, values, strict=True):
+            d.arrow((2.42, row.center[1]), (bar.left[0], row.center[1]))
+            d.arrow((bar.right[0], row.center[1]), value.left)
+        result = d.box((4.2, 0.28), f"{output[0, 0]:.2f}", kind="output")
+        d.text((result.left[0] - 0.1, 0.28), "output", kind="output", align="right")
+        d.arrow(values.bottom, result.top)
+        for x, words in ((1.62, "1. compare"), (3.0, "2. normalise")):
+            d.text((x, 0.72), words, kind="muted")
+        d.text((4.1, 0.68), "3. mix", kind="muted", align="right")
+
+    return picture
+
+
+def block() -> Shown:
+    """Draw where attention stands in a Transformer."""
+    alt = (
+        "A Transformer, read from the bottom up. Tokens become embeddings, to which positions are "
+        "added. Then comes a block, repeated N times: the input is normalised, multi-head "
+        "attention mixes the tokens, and its output is added to the input; the sum is normalised, "
+        "a feed-forward layer works on each token alone, and its output is added again. The last "
+        "step gives a score to every word that could come next."
+    )
+
+    @show_figure(canvas=True, width=4.4, height=5.4, alt=alt, show=False)
+    def picture(ax):
+        d = Diagram(ax)
+        x, side, ink = 2.2, 3.65, tint(COLORS["ink"], 0.75)  # the colour of arrows
+        d.text((x, 0.2), "tokens: i like to eat …")
+        embedding = step(d, x, 0.75, "embedding + position")
+        first = step(d, x, 1.55, "normalise", kind="muted")
+        attend = step(d, x, 2.1, "multi-head attention", kind="output")
+        plus = d.box((x, 2.65), "+", width=0.4)
+        second = step(d, x, 3.4, "normalise", kind="muted")
+        forward = step(d, x, 3.95, "feed-forward layer")
+        again = d.box((x, 4.5), "+", width=0.4)
+        d.text((x, 5.2), "scores for the next token")
+        parts = [embedding, first, attend, plus, second, forward, again]
+        d.arrow((x, 0.3), embedding.bottom)
+        for below, above in pairwise(parts):
+            d.arrow(below.top, above.bottom)
+        d.arrow(again.top, (x, 5.09))
+        for start, end in ((1.12, plus), (2.97, again)):
+            corner = (side, end.center[1])
+            d.ax.plot([x, side, side], [start, start, corner[1]], color=ink, linewidth=1.2)
+            d.arrow((side + 0.04, corner[1]), end.right, label="is added", side="right")
+        d.bracket((0.75, 4.75), (0.75, 1.2), "N\ntimes")
+
+    return picture
+
+
+def step(d: Diagram, x: float, y: float, text: str, kind=None) -> Part:
+    """Draw one step of a Transformer."""
+    return d.box((x, y), text, kind=kind, width=2.3)
+
+
+DRAWINGS: dict[str, Callable[[], Shown]] = {"idea": idea, "block": block}
+
+
+class Drawing(SphinxDirective):
+    """Put one of the drawings on a page, with a caption below it."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Draw it."""
+        name = self.arguments[0]
+        if name not in DRAWINGS:
+            raise self.error(f"there is no drawing {name}; there are {', '.join(DRAWINGS)}")
+        self.env.note_dependency(__file__)
+        figure = captioned("", nodes.raw("", DRAWINGS[name]().html(), format="html"))
+        figure["ids"].append(f"drawing-{name}")
+        if self.content:
+            words, messages = self.state.inline_text(" ".join(self.content), self.lineno)
+            figure += drawn_caption("", "", *words)
+            return [figure, *messages]
+        return [figure]
+
+
+def setup(app):
+    """Register the directive."""
+    app.add_directive("drawing", Drawing)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,116 @@
+"""Read a notebook as it lies in the repository, or say in one line what is wrong and what to do.
+
+The build, `scripts/notebooks.py` and the tests read notebooks through this, so that a file which an
+editor or a merge has broken never ends in a traceback.
+"""
+
+import json
+import re
+from typing import Any
+
+import nbformat
+from nbformat.v4.rwbase import rejoin_lines
+
+CONFLICT = re.compile(r"^(<{7} |={7}$|>{7} )", re.MULTILINE)
+# Why a file cannot be read as a notebook, and what to do about it.
+EMPTY = "is empty: restore it from git, or write a notebook there"
+IN_CONFLICT = (
+    "holds the marks of a merge that was not finished (line {line}): take one side (`git "
+    "checkout --ours` or `--theirs` and its name), then run `make notebooks`"
+)
+NO_JSON = "is no notebook: line {line}, column {column}: {reason}; restore it from git"
+NO_NOTEBOOK = "is no notebook: it has no list of cells; restore it from git"
+OLD = "is in notebook format {format}: save it again with Jupyter, which writes format 4"
+NEW = "is in notebook format {format}, which this book cannot read: save it in format 4"
+NO_TYPE = "cell {number} is neither Markdown nor code: make it one, or delete it"
+PASTED = (
+    "cell {number} holds a pasted picture ({names}), which no page can show: save it as a file in "
+    "`chapters/_static`, or draw it with code"
+)
+
+
+class SourceError(Exception):
+    """A file that is no notebook of this book; the message says what it is and what to do."""
+
+
+def read_notebook(text: str) -> nbformat.NotebookNode:
+    """Return the notebook that a text holds, with all that its cells must have.
+
+    What Jupyter would add by itself is added: ids, metadata, outputs and counts (``None`` for a
+    cell that was never run).
+
+    Raises
+    ------
+    SourceError
+        If the text cannot be read, or holds what no page can show.
+    """
+    notebook = parsed(text)
+    form = notebook.get("nbformat")
+    if form != 4:
+        raise SourceError((OLD if isinstance(form, int) and form < 4 else NEW).format(format=form))
+    if not isinstance(notebook.get("cells"), list):
+        raise SourceError(NO_NOTEBOOK)
+    notebook.setdefault("metadata", {})
+    for number, cell in enumerate(notebook["cells"]):
+        if not isinstance(cell, dict) or cell.get("cell_type") not in ("markdown", "code"):
+            raise SourceError(NO_TYPE.format(number=number))
+        if names := ", ".join(cell.get("attachments", {})):
+            raise SourceError(PASTED.format(number=number, names=names))
+        cell.pop("attachments", None)
+        cell.setdefault("metadata", {})
+        cell.setdefault("source", "")
+        if cell["cell_type"] == "code":
+            cell.setdefault("execution_count", None)
+            cell.setdefault("outputs", [])
+    name_cells(notebook["cells"])
+    notebook["nbformat_minor"] = max(5, notebook.get("nbformat_minor", 5))
+    return rejoin_lines(nbformat.from_dict(notebook))
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the JSON object in a text."""
+    if not text.strip():
+        raise SourceError(EMPTY)
+    try:
+        notebook = json.loads(text)
+    except json.JSONDecodeError as error:
+        if mark := CONFLICT.search(text):
+            line = text.count("\n", 0, mark.start()) + 1
+            raise SourceError(IN_CONFLICT.format(line=line)) from None
+        raise SourceError(
+            NO_JSON.format(line=error.lineno, column=error.colno, reason=error.msg)
+        ) from None
+    if not isinstance(notebook, dict):
+        raise SourceError(NO_NOTEBOOK)
+    return notebook
+
+
+def name_cells(cells: list[dict[str, Any]]) -> None:
+    """Give each cell that has no id one that says what it holds, the same one every time."""
+    taken = {cell["id"] for cell in cells if cell.get("id")}
+    for cell in cells:
+        if not cell.get("id"):
+            cell["id"] = free_name(words_of("".join(cell["source"])), taken)
+            taken.add(cell["id"])
+
+
+def words_of(source: str) -> str:
+    """Return the first words of a cell, in the letters that an id may have.
+
+    >>> words_of("## Why divide by √d?")
+    'why-divide-by-d'
+    >>> words_of("import numpy as np")
+    'import-numpy-as-np'
+    """
+    words = re.findall(r"[a-z0-9]+", source.lower())
+    return "-".join(words[:5])[:48].strip("-") or "cell"
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name that no other cell has."""
+    number = 1
+    found = name
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found

@@ -1,0 +1,164 @@
+"""Run the cells of a chapter again, as a reader does who plays with it.
+
+After one run from top to bottom each cell is run again, and every time it must give what is stored:
+from the last to the first, so that each meets what the cells below it have left; then in two other
+orders, with right answers in the exercises and with wrong ones. A cell that trains may be exempt,
+by the tag ``trains``: it goes on from where it stopped.
+"""
+
+import ast
+import copy
+import os
+import random
+import re
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from d2lmini.exercises import find
+from d2lmini.exercises.notebook import posed
+from scripts import notebooks
+from tests.notebooks import strict
+
+EXEMPT = "trains"
+WRONG = (
+    "from d2lmini.exercises import check, find\n"
+    "{function} = check(find({name!r}).mistakes[{which}].fn, name={name!r})"
+)
+
+
+def players(notebook) -> list:
+    """Return the cells that are run again."""
+    return [
+        cell
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+        and cell.id != "install"
+        and EXEMPT not in cell.metadata.get("tags", [])
+    ]
+
+
+def exercise_of(cell):
+    """Return the exercise that a cell poses, if it does."""
+    names = posed([cell.source]) if "@check" in cell.source else set()
+    return find(names.pop()) if names else None
+
+
+def right(exercise) -> str:
+    """Return the text of the cell with the registered solution in it."""
+    lines = exercise.solution.splitlines()
+    definitions = [
+        node.lineno - 1
+        for node in ast.parse(exercise.solution).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
+    return "\n".join([*lines[: definitions[-1]], "@check", *lines[definitions[-1] :]])
+
+
+def wrong(exercise) -> str:
+    """Return a cell that answers with the first registered mistake."""
+    return WRONG.format(function=exercise.function, name=exercise.name, which=0)
+
+
+def compared(outputs) -> list[dict]:
+    """Return what is compared of some outputs: all but counts and addresses."""
+    return [sanitised({k: v for k, v in out.items() if k != "execution_count"}) for out in outputs]
+
+
+def sanitised(thing):
+    """Return the same without addresses in memory, which differ from run to run."""
+    if isinstance(thing, str):
+        return re.sub(strict.ADDRESS, "at 0x", thing)
+    if isinstance(thing, dict):
+        return {key: sanitised(value) for key, value in thing.items()}
+    if isinstance(thing, list):
+        return [sanitised(value) for value in thing]
+    return thing
+
+
+def difference(stored, fresh) -> str:
+    """Say in a line how what a cell gives differs from what is stored; empty if it does not."""
+    stored, fresh = copy.deepcopy(stored), copy.deepcopy(fresh)
+    strict.accept_rounding(strict.pictures_of(fresh), strict.pictures_of(stored))
+    one, two = compared(stored), compared(fresh)
+    if one == two:
+        return ""
+    for before, after in zip(one, two, strict=False):
+        if before != after:
+            return f"gives {brief(after)}, not {brief(before)}"
+    return f"gives {len(two)} outputs, not {len(one)}"
+
+
+def brief(output: dict) -> str:
+    """Return the first words of an output."""
+    data = output.get("data", {})
+    return repr(output.get("text") or data.get("text/plain") or data)[:120]
+
+
+class Player:
+    """A chapter in a kernel of its own, after one run from top to bottom."""
+
+    def __init__(self, notebook, folder) -> None:
+        self.stored = notebook
+        self.notebook = copy.deepcopy(notebook)
+        notebooks.normalise(self.notebook)
+        self.client = NotebookClient(
+            self.notebook,
+            timeout=notebooks.TIMEOUT,
+            record_timing=False,
+            coalesce_streams=True,
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],
+            resources={"metadata": {"path": str(folder)}},
+        )
+        self.failures: list[str] = []
+
+    def run(self, cell) -> str:
+        """Run a cell; return why it failed, or an empty string. Its outputs are in the cell."""
+        index = next(i for i, c in enumerate(self.notebook.cells) if c.id == cell.id)
+        try:
+            self.client.execute_cell(cell, index, store_history=True)
+        except CellExecutionError as error:
+            return f"raises {error.ename}: {error.evalue}"[:200]
+        return ""
+
+    def play(self) -> list[str]:
+        """Run everything in every way; return what did not give what is stored."""
+        with self.client.setup_kernel(env=os.environ | notebooks.THREADS):
+            for cell in self.notebook.cells:
+                if cell.cell_type == "code":
+                    self.note("the first run", cell, self.run(cell))
+            cells = players(self.notebook)
+            self.again("run again", cells[::-1])
+            order = random.Random(0)
+            for kind, answer in (("right answers", right), ("wrong answers", wrong)):
+                answered = self.answer(kind, cells, answer)
+                others = [cell for cell in cells if cell.id not in answered]
+                self.again(f"after {kind}", order.sample(others, len(others)))
+        return self.failures
+
+    def again(self, how: str, cells: list) -> None:
+        """Run cells again, one after the other."""
+        for cell in cells:
+            self.note(how, cell, self.run(cell))
+
+    def answer(self, kind: str, cells: list, answer) -> set[str]:
+        """Answer the exercises; return the cells in which they stand."""
+        answered = set()
+        for cell in cells:
+            if exercise := exercise_of(cell):
+                filled = copy.deepcopy(cell)
+                filled.source = answer(exercise)
+                if failed := self.run(filled):
+                    self.failures.append(f"{cell.id}, {kind}: {failed}")
+                status = "d2l-pass" if answer is right else "d2l-wrong"
+                if status not in str(filled.outputs):
+                    self.failures.append(f"{cell.id}, {kind}: no {status} card")
+                answered.add(cell.id)
+        return answered
+
+    def note(self, how: str, cell, failed: str) -> None:
+        """Compare what a cell gives with what is stored for it."""
+        stored = next(c for c in self.stored.cells if c.id == cell.id)
+        failed = failed or difference(stored.outputs, cell.outputs)
+        if failed:
+            self.failures.append(f"{cell.id}, {how}: {failed}")
