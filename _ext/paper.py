@@ -184,8 +184,8 @@ class Book:
     def open_folds(self, document: Tag) -> None:
         """Open the folds of a page on which things are looked up, where they stand."""
         for fold in document.select("details.dropdown"):
-            fold.summary.name = "p"
-            fold.summary["class"] = "rubric"
+            title = fold.summary
+            title.name, title["class"] = "p", "rubric"
             fold.unwrap()
 
     def answers_last(self, document: Tag, number: int) -> None:
@@ -246,7 +246,9 @@ class Book:
         cover.append(self.tag("p", html.escape(self.title), class_="title"))
         cover.append(self.tag("p", first.p.extract().get_text(), class_="promise"))
         if idea := first.select_one(".idea"):
-            cover.append(copy.copy(idea))
+            cover.append(idea := copy.copy(idea))
+            for place in idea.select("[id]"):
+                del place["id"]
         for fact in filter(None, self.facts):
             cover.append(self.tag("p", html.escape(fact), class_="fact"))
         return cover

@@ -4,10 +4,16 @@ Names are loaded when they are first used (SPEC 1), so that ``import d2lmini`` n
 nor matplotlib. What there is stands in ``__init__.pyi``.
 """
 
-import lazy_loader
+from d2lmini._lazy import attach
 
 # The function, before the module of the same name can take its place as ``d2lmini.attention``.
 from d2lmini.attention import attention as attention
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    __file__,
+    torch=["AdditiveAttention", "MultiHeadAttention", "QKVProjection", "SelfAttention"],
+    matplotlib=["AttentionTrace", "show_attention_lines", "show_figure", "show_heatmaps"],
+)
 __version__ = "0.1.0"
+del attach

@@ -1,9 +1,17 @@
-"""Attention with a learned additive score, the one that came first (chapters 3 and 6)."""
+"""Attention with a learned additive score, the one that came first (chapter 3)."""
 
-from d2lmini._arrays import Array, whole_number
-from d2lmini._torch import Tensor, check_dropout, functional, nn, tensor_like
-from d2lmini.attention import Attention, attention
-from d2lmini.scores import additive_score
+from typing import TYPE_CHECKING
+
+from d2lmini._checks import (
+    check_attention_mask,
+    check_rows,
+    dropout_rate,
+    module_input,
+    whole_number,
+)
+from d2lmini._torch import Tensor, functional, nn, xp
+from d2lmini.attention import Attention, _attention
+from d2lmini.scores import _additive_score
 
 __all__ = ["AdditiveAttention"]
 
@@ -52,15 +60,15 @@ class AdditiveAttention(nn.Module):
         )
         self.w_k = nn.Linear(whole_number("key_dim", key_dim, at_least=1), hidden_dim, bias=False)
         self.w_v = nn.Linear(hidden_dim, 1, bias=False)
-        self.dropout = check_dropout(dropout)
+        self.dropout = dropout_rate(dropout)
 
     def extra_repr(self) -> str:
         """Name the setting that the three projections do not show."""
         return f"dropout={self.dropout}"
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, *, mask: Array | None = None
-    ) -> Attention:
+        self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None
+    ) -> Attention[Tensor]:
         """Mix the values.
 
         Parameters
@@ -83,13 +91,18 @@ class AdditiveAttention(nn.Module):
         ValueError
             If shapes do not fit together.
         """
-        query = tensor_like("query", query, self.w_q.weight, self.w_q.in_features)
-        key = tensor_like("key", key, self.w_k.weight, self.w_k.in_features)
-        value = tensor_like("value", value, self.w_v.weight)
+        query = module_input("query", query, self.w_q.weight, self.w_q.in_features)
+        key = module_input("key", key, self.w_k.weight, self.w_k.in_features)
+        value = module_input("value", value, self.w_v.weight)
+        check_rows(query, key, value)
+        check_attention_mask(mask, query, key)
         w_q, w_k, w_v = self.w_q.weight.mT, self.w_k.weight.mT, self.w_v.weight[0]
-        output, weights = attention(
-            query, key, value, mask=mask, score=lambda q, k: additive_score(q, k, w_q, w_k, w_v)
+        output, weights = _attention(
+            xp, query, key, value, mask, score=lambda q, k: _additive_score(xp, q, k, w_q, w_k, w_v)
         )
         if self.training and self.dropout > 0:
             output = functional.dropout(weights, self.dropout) @ value
         return Attention(output, weights)
+
+    if TYPE_CHECKING:
+        __call__ = forward

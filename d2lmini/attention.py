@@ -1,28 +1,52 @@
 """Attention itself: score, mask, softmax, weighted sum (chapter 3)."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from d2lmini._arrays import (
-    Array,
-    check_batch,
+from d2lmini._arrays import A, floating, rounding_ignored
+from d2lmini._checks import (
+    check_attention_mask,
     check_flag,
-    check_mask,
-    check_rank,
-    floating,
-    namespace,
-    quiet,
+    check_rows,
+    check_same_space,
+    checked_score,
 )
-from d2lmini.masks import causal_mask
-from d2lmini.scores import scaled_dot_product_score
-from d2lmini.weights import masked_softmax, softmax, softmax_over
+from d2lmini.masks import _combined_mask
+from d2lmini.scores import _scaled_dot_product_score, scaled_dot_product_score
+from d2lmini.weights import _masked_softmax
 
 __all__ = ["Attention", "attention"]
 
-Score: TypeAlias = Callable[[Array, Array], Array]  # (..., n, d_q), (..., m, d_k) -> (..., n, m)
+
+def _attention(
+    xp: Any,
+    query: A,  # (..., n, d)
+    key: A,  # (..., m, d)
+    value: A,  # (..., m, d_v)
+    mask: A | None = None,
+    causal: bool = False,
+    score: Callable[[A, A], A] = _scaled_dot_product_score,
+) -> "Attention[A]":
+    """softmax(Q Kᵀ / √d) V."""
+    scores = score(query, key)  # (..., n, m)
+    mask = _combined_mask(mask, *scores.shape[-2:], causal=causal, like=scores)  # (..., n, m)
+    weights = _masked_softmax(xp, scores, mask)  # (..., n, m): each row sums to 1, or to 0
+    if weights.dtype != value.dtype:  # of a score with wider weights of its own
+        return Attention(xp.matmul(weights, value), weights)
+    return Attention(weights @ value, weights)  # (..., n, d_v)
 
 
-class Attention(NamedTuple):
+T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    W = TypeVarWithDefault("W", default=T)
+else:
+    W = TypeVar("W")
+
+
+class Attention(NamedTuple, Generic[T, W]):
     """What attention returns: ``output, weights = attention(...)``.
 
     Attributes
@@ -31,21 +55,26 @@ class Attention(NamedTuple):
         One mixture of the values for each query.
     weights : array, shape (..., n, m), or None
         How much of each value went into it. Each row sums to 1, or to 0 for a query with no key.
+        (None only from `MultiHeadAttention`, where they were not asked for.)
     """
 
-    output: Array
-    weights: Array
+    output: T
+    weights: W
+
+
+if not TYPE_CHECKING:  # ``Attention[numpy.ndarray]`` says enough: the second type is as the first
+    Attention.__class_getitem__ = classmethod(GenericAlias)
 
 
 def attention(
-    query: Array,
-    key: Array,
-    value: Array,
+    query: A,
+    key: A,
+    value: A,
     *,
-    mask: Array | None = None,
+    mask: A | None = None,
     causal: bool = False,
-    score: Score = scaled_dot_product_score,
-) -> Attention:
+    score: Callable[[A, A], A] = scaled_dot_product_score,
+) -> Attention[A]:
     r"""Mix the values, each weighted by how well its key matches the query.
 
     .. math:: \text{output} = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d}}\right) V
@@ -68,7 +97,8 @@ def attention(
     score : callable
         ``score(query, key)`` returns the scores, shape (..., n, m); the weights have the leading
         axes that it returns. Give parameters with a lambda:
-        ``score=lambda q, k: bilinear_score(q, k, weight)``.
+        ``score=lambda q, k: bilinear_score(q, k, weight)``. A score of -inf hides its key,
+        whichever function gives it, and one that overflows to -inf does so too.
 
     Returns
     -------
@@ -107,49 +137,13 @@ def attention(
     array([[40.]])
     """
     xp, query, key, value = floating(query=query, key=key, value=value)
-    _check_arguments(query, key, value, causal)
-    if not callable(score):
-        raise TypeError(f"score must be a function of query and key, got {score!r:.40}")
-    with quiet(query, invalid=True):  # a hidden key may be as huge as it likes
-        scores = score(query, key)  # (..., n, m)
-    _check_scores(scores, query, key, value)
-    if mask is not None:
-        namespace(query=query, mask=mask)
-        check_mask(xp, mask, tuple(scores.shape))
-    if causal:
-        earlier = causal_mask(query.shape[-2], key.shape[-2], like=query)
-        mask = earlier if mask is None else mask & earlier
-    if score is not scaled_dot_product_score:
-        weights = masked_softmax(scores, mask)  # a score of -inf hides its key as well
-    elif mask is None:
-        weights = softmax(scores)
-    else:
-        weights = softmax_over(xp, scores, mask)
-    if weights.dtype != value.dtype:  # a score with weights of its own
-        _, weights, value = floating(weights=weights, value=value)
-    with quiet(value):
-        return Attention(weights @ value, weights)
-
-
-def _check_arguments(query: Array, key: Array, value: Array, causal: bool) -> None:
-    check_rank("query", query, "(..., n, d_q)")
-    check_rank("key", key, "(..., m, d_k)")
-    check_rank("value", value, "(..., m, d_v)")
-    if key.shape[-2] != value.shape[-2]:
-        raise ValueError(
-            f"each key needs one value, got {key.shape[-2]} keys and {value.shape[-2]} values "
-            f"(key {tuple(key.shape)}, value {tuple(value.shape)})"
-        )
-    check_batch(query=query, key=key, value=value)
+    check_rows(query, key, value)
     check_flag("causal", causal)
-
-
-def _check_scores(scores: Array, query: Array, key: Array, value: Array) -> None:
-    namespace(query=query, **{"score(query, key)": scores})
-    expected = (query.shape[-2], key.shape[-2])
-    if tuple(scores.shape[-2:]) != expected:
-        raise ValueError(
-            f"score must return shape (..., n, m) = (..., {expected[0]}, {expected[1]}), "
-            f"got {tuple(scores.shape)}"
-        )
-    check_batch(**{"score(query, key)": scores}, value=value)
+    if score is scaled_dot_product_score:  # the same, without asking again what it would ask
+        check_same_space(query, key)
+        check_attention_mask(mask, query, key)
+        score = _scaled_dot_product_score
+    else:
+        score = checked_score(score, value, mask)
+    with rounding_ignored(value, invalid=True):
+        return _attention(xp, query, key, value, mask, causal, score)

@@ -1,13 +1,16 @@
 """Weights from distance alone: kernels and Nadaraya-Watson regression (chapter 2)."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from d2lmini._arrays import Array, floating, namespace, positive_number, quiet
-from d2lmini.attention import Attention, attention
-from d2lmini.scores import gaussian_score
+from d2lmini._arrays import A, Array, floating, nearest_in_dtype, rounding_ignored
+from d2lmini._checks import check_rows, check_same_space, positive_number
+from d2lmini.attention import Attention, _attention
+from d2lmini.scores import _gaussian_score
 
 __all__ = ["nadaraya_watson"]
+
+Kernel: TypeAlias = Literal["gaussian", "boxcar", "triangular", "epanechnikov"]
 
 # Each takes u = distance / width, and is zero where u > 1.
 COMPACT_KERNELS: dict[str, Callable[[Array], Array]] = {
@@ -17,9 +20,19 @@ COMPACT_KERNELS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+def _log_kernel(xp: Any, query: A, key: A, kernel: Kernel, width: float) -> A:
+    """Score by log K(|q - k| / w): the softmax of log K is K / sum K."""
+    if kernel == "gaussian":
+        return _gaussian_score(xp, query, key, width)  # (..., n, m)
+    u = _distance(xp, query, key, width)  # (..., n, m)
+    near = COMPACT_KERNELS[kernel](u)
+    outside = (u > 1) | (near <= 0)  # not true of NaN, which stays NaN
+    return xp.where(outside, -xp.inf, xp.log(xp.where(outside, 1.0, near)))
+
+
 def nadaraya_watson(
-    query: Array, key: Array, value: Array, *, kernel: str = "gaussian", width: float = 1.0
-) -> Attention:
+    query: A, key: A, value: A, *, kernel: Kernel = "gaussian", width: float = 1.0
+) -> Attention[A]:
     r"""Estimate a value at each query as the mean of the values, weighted by distance.
 
     .. math:: f(q) = \sum_i \frac{K(|q - k_i|)}{\sum_j K(|q - k_j|)}\, v_i
@@ -80,33 +93,22 @@ def nadaraya_watson(
     if kernel not in names:
         raise ValueError(f"kernel must be one of {', '.join(names)}; got {kernel!r}")
     width = positive_number("width", width)
-    _, query, key, value = floating(query=query, key=key, value=value)
-    if query.dtype.itemsize < 4:  # the square of 256 does not fit float16
-        return _in_single(query, key, value, kernel=kernel, width=width)
-    if kernel == "gaussian":
-        return attention(query, key, value, score=lambda q, k: gaussian_score(q, k, width=width))
-
-    def log_kernel(q: Array, k: Array) -> Array:
-        xp, q, k = floating(query=q, key=k)
-        u = _distance(xp, q, k, width)
-        near = COMPACT_KERNELS[kernel](u)
-        outside = (u > 1) | (near <= 0)  # False for NaN, which stays NaN
-        return xp.where(outside, -xp.inf, xp.log(xp.where(outside, 1.0, near)))
-
-    return attention(query, key, value, score=log_kernel)  # the softmax of log K is K / sum K
+    xp, query, key, value = floating(query=query, key=key, value=value)
+    check_rows(query, key, value)
+    check_same_space(query, key)
+    dtype = value.dtype
+    if dtype.itemsize < 4:  # the square of 256 does not fit float16
+        query, key, value = (xp.astype(x, xp.float32) for x in (query, key, value))
+    width = nearest_in_dtype(xp, width, query.dtype)
+    with rounding_ignored(value, invalid=True):
+        estimate = _attention(
+            xp, query, key, value, score=lambda q, k: _log_kernel(xp, q, k, kernel, width)
+        )
+        return Attention(*(xp.astype(x, dtype, copy=False) for x in estimate))
 
 
-def _in_single(query: Array, key: Array, value: Array, *, kernel: str, width: float) -> Attention:
-    """Compute in float32, and return what came in: half precision."""
-    xp = namespace(query=query)
-    single = [xp.astype(x, xp.float32) for x in (query, key, value)]
-    output, weights = nadaraya_watson(*single, kernel=kernel, width=width)
-    with quiet(value):
-        return Attention(xp.astype(output, value.dtype), xp.astype(weights, value.dtype))
-
-
-def _distance(xp: Any, query: Array, key: Array, width: float) -> Array:
+def _distance(xp: Any, query: A, key: A, width: float) -> A:
     """Distances in widths (..., n, m), with gradient 0 where query and key coincide."""
-    squared = -2 * gaussian_score(query, key, width=width)  # in widths, before it is squared
-    apart = squared != 0  # True for NaN, which stays NaN
+    squared = -2 * _gaussian_score(xp, query, key, width)  # in widths, before it is squared
+    apart = squared != 0  # true of NaN, which stays NaN
     return xp.where(apart, xp.sqrt(xp.where(apart, squared, 1.0)), 0.0)

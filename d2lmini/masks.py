@@ -3,15 +3,45 @@
 Masks combine with ``&``: ``causal_mask(n, like=x) & padding_mask(lengths, n)`` allows what both do.
 """
 
-import sys
+import functools
+import operator
 from typing import Any
 
-from d2lmini._arrays import Array, is_kind, is_torch, namespace, whole_number
+from d2lmini._arrays import A, Array, is_kind, namespace, values_if_known
+from d2lmini._checks import whole_number
 
 __all__ = ["causal_mask", "padding_mask", "sliding_window_mask"]
 
 
-def causal_mask(num_queries: int, num_keys: int | None = None, *, like: Array) -> Array:
+def _no_later_key(queries: A, keys: A) -> A:
+    """Let positions (n, 1) see positions (m,) up to their own: (n, m)."""
+    return keys <= queries
+
+
+def _near_key(queries: A, keys: A, window: int) -> A:
+    """Let positions (n, 1) see no position (m,) that is `window` or more before their own."""
+    return keys > queries - window
+
+
+def _combined_mask(
+    mask: Array | None,
+    num_queries: int,
+    num_keys: int,
+    *,
+    causal: bool = False,
+    window: int | None = None,
+    like: Array,
+) -> Array | None:
+    """Combine all that says who may attend to whom; None if nothing is hidden."""
+    rules = [] if mask is None else [mask]
+    if causal and num_queries != 1:  # the last query sees every key
+        rules.append(_no_later_key(*_positions(num_queries, num_keys, like)))
+    if window is not None and window < num_keys:
+        rules.append(_near_key(*_positions(num_queries, num_keys, like), window))
+    return functools.reduce(operator.and_, rules) if rules else None
+
+
+def causal_mask(num_queries: int, num_keys: int | None = None, *, like: A) -> A:
     r"""Let each query see the keys up to its own position, and none that comes later.
 
     .. math:: \text{mask}_{ij} = \left[\, j \le i + (m - n) \,\right]
@@ -46,12 +76,12 @@ def causal_mask(num_queries: int, num_keys: int | None = None, *, like: Array) -
     array([[1, 1, 1, 0],
            [1, 1, 1, 1]])
     """
-    return _key_position(num_queries, num_keys, like) <= 0
+    return _no_later_key(*_checked_positions(num_queries, num_keys, like))
 
 
 def sliding_window_mask(
-    num_queries: int, num_keys: int | None = None, *, window: int, like: Array
-) -> Array:
+    num_queries: int, num_keys: int | None = None, *, window: int, like: A
+) -> A:
     r"""Let each query see its own position and the ``window - 1`` before it.
 
     .. math:: \text{mask}_{ij} = \left[\, 0 \le i + (m - n) - j < w \,\right]
@@ -91,11 +121,11 @@ def sliding_window_mask(
            [0, 0, 1, 1]])
     """
     window = whole_number("window", window, at_least=1)
-    position = _key_position(num_queries, num_keys, like)
-    return (position <= 0) & (position > -window)
+    queries, keys = _checked_positions(num_queries, num_keys, like)
+    return _no_later_key(queries, keys) & _near_key(queries, keys, window)
 
 
-def padding_mask(lengths: Array, num_keys: int) -> Array:
+def padding_mask(lengths: A, num_keys: int) -> A:
     """Hide the padding at the end of each sequence of a batch.
 
     Parameters
@@ -136,7 +166,7 @@ def padding_mask(lengths: Array, num_keys: int) -> Array:
         raise ValueError(
             f"lengths must have shape (batch,), got {tuple(lengths.shape)}: one number a sequence"
         )
-    for i, length in enumerate(_known(lengths)):
+    for i, length in enumerate(values_if_known(lengths) or []):
         if not 0 <= length <= num_keys:
             raise ValueError(
                 f"lengths[{i}] = {length} is not between 0 and num_keys = {num_keys}; lengths "
@@ -146,21 +176,15 @@ def padding_mask(lengths: Array, num_keys: int) -> Array:
     return keys < xp.astype(lengths, keys.dtype)[:, None, None]
 
 
-def _known(lengths: Array) -> list[Any]:
-    """Return the numbers; none where there are none yet: compiled, in vmap, on the meta device."""
-    if is_torch(lengths) and sys.modules["torch"].compiler.is_compiling():
-        return []
-    try:
-        return list(lengths.tolist())
-    except RuntimeError:
-        return []
-
-
-def _key_position(num_queries: int, num_keys: int | None, like: Array) -> Array:
-    """Position of each key relative to each query, (n, m); the last of both coincide."""
-    xp = namespace(like=like)
+def _checked_positions(num_queries: int, num_keys: int | None, like: Array) -> tuple[Any, Any]:
+    namespace(like=like)
     n = whole_number("num_queries", num_queries, at_least=0)
     m = n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
-    keys = xp.arange(m, device=like.device)
-    queries = xp.arange(m - n, m, device=like.device)
-    return keys[None, :] - queries[:, None]
+    return _positions(n, m, like)
+
+
+def _positions(num_queries: int, num_keys: int, like: Array) -> tuple[Any, Any]:
+    """Return the positions of queries (n, 1) and keys (m,); the last of both coincide."""
+    xp = namespace(like=like)
+    queries = xp.arange(num_keys - num_queries, num_keys, device=like.device)
+    return queries[:, None], xp.arange(num_keys, device=like.device)

@@ -1,121 +1,62 @@
-"""Several heads side by side, each with its own projections (chapter 5).
+"""Multi-head attention as a PyTorch module (chapter 5); the functions stand in ``heads.py``."""
 
-The functions take NumPy arrays and PyTorch tensors. ``MultiHeadAttention``, the PyTorch module,
-stands in ``multihead_module.py`` and can be imported from here as well.
-"""
+from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import TYPE_CHECKING, Literal, Protocol, overload
 
-import numpy as np
-
-from d2lmini._arrays import (
-    Array,
-    broadcasts_to,
-    check_batch,
-    check_boolean,
-    check_rank,
-    floating,
-    namespace,
+from d2lmini._checks import (
+    check_flag,
+    check_heads,
+    check_rows,
+    divided_evenly,
+    dropout_rate,
+    mask_with_heads,
+    module_input,
     whole_number,
 )
-from d2lmini.attention import Attention, attention
+from d2lmini._torch import Tensor, functional, nn, torch, xp
+from d2lmini.attention import Attention, _attention
+from d2lmini.cache import KeyValueCache
+from d2lmini.heads import _merge_heads, _share_heads, _split_heads
+from d2lmini.masks import _combined_mask
 
-__all__ = ["merge_heads", "multi_head_attention", "split_heads"]
-
-
-def split_heads(x: Array, num_heads: int) -> Array:
-    """Cut each vector into `num_heads` equal pieces, and make one sequence of each piece.
-
-    ``(..., n, h·d) -> (..., n, h, d) -> (..., h, n, d)``. The second step swaps two axes. A reshape
-    straight to (..., h, n, d) has the right shape and the wrong contents: it mixes the tokens.
-
-    Parameters
-    ----------
-    x : array, shape (..., n, h·d)
-    num_heads : int
-        h, the number of heads.
-
-    Returns
-    -------
-    array, shape (..., h, n, d), of the dtype of `x`
-        ``[..., i, t, :]`` is piece i of token t. It is a view of `x` where that is possible.
-
-    Raises
-    ------
-    TypeError
-        If `x` is not an array or `num_heads` not an integer.
-    ValueError
-        If the vectors cannot be cut into `num_heads` equal pieces.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> split_heads(np.arange(8).reshape(2, 4), 2)  # two tokens, two heads
-    array([[[0, 1],
-            [4, 5]],
-    <BLANKLINE>
-           [[2, 3],
-            [6, 7]]])
-    """
-    xp = namespace(x=x)
-    check_rank("x", x, "(..., n, h*d)")
-    num_heads = whole_number("num_heads", num_heads, at_least=1)
-    *batch, n, width = x.shape
-    head_width = divide("the vectors' length", width, "num_heads", num_heads)
-    pieces = xp.reshape(x, (*batch, n, num_heads, head_width))
-    return pieces.swapaxes(-3, -2)
+__all__ = ["MultiHeadAttention"]
 
 
-def merge_heads(x: Array) -> Array:
-    """Undo `split_heads`: put the pieces of each token side by side again.
-
-    ``(..., h, n, d) -> (..., n, h, d) -> (..., n, h·d)``.
-
-    Parameters
-    ----------
-    x : array, shape (..., h, n, d)
-
-    Returns
-    -------
-    array, shape (..., n, h·d), of the dtype of `x`
-        It is a view of `x` where that is possible.
-
-    Raises
-    ------
-    TypeError
-        If `x` is not an array.
-    ValueError
-        If `x` has fewer than three axes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = np.arange(8).reshape(2, 4)
-    >>> bool((merge_heads(split_heads(x, 2)) == x).all())
-    True
-    """
-    xp = namespace(x=x)
-    if x.ndim < 3:
-        raise ValueError(f"x must have at least 3 axes (..., h, n, d), got shape {tuple(x.shape)}")
-    *batch, num_heads, n, head_width = x.shape
-    return xp.reshape(x.swapaxes(-3, -2), (*batch, n, num_heads * head_width))
+def _multi_head_attention(
+    layer: MultiHeadAttention,
+    query: Tensor,  # (batch, n, embed_dim)
+    key: Tensor,  # (batch, m, kdim)
+    value: Tensor,  # (batch, m, vdim)
+    mask: Tensor | None,  # (batch, h, n, m), or what broadcasts to it
+    causal: bool,
+    need_weights: bool,
+    cache: KeyValueCache | None,
+    on_itself: bool,
+) -> Attention[Tensor, Tensor | None]:
+    q = _split_heads(layer.w_q(query), layer.num_heads)  # (batch, h, n, d)
+    k = _split_heads(layer.w_k(key), layer.num_kv_heads)  # (batch, g, m, d)
+    v = _split_heads(layer.w_v(value), layer.num_kv_heads)  # (batch, g, m, d)
+    if cache is not None:
+        k, v = cache.append(k, v)  # from here on m counts the earlier tokens too
+        if cache.window is not None:
+            sizes = q.shape[-2], k.shape[-2]
+            mask, causal = _combined_mask(mask, *sizes, window=cache.window, like=q), True
+    k = _share_heads(xp, k, layer.num_heads)  # (batch, h, m, d)
+    v = _share_heads(xp, v, layer.num_heads)  # (batch, h, m, d)
+    dropout = layer.dropout if layer.training else 0.0
+    if need_weights or _has_no_kernel(q, k, v):
+        heads, weights = _attention(xp, q, k, v, mask, causal)  # (batch, h, n, d), (batch, h, n, m)
+        heads = heads if dropout == 0 else functional.dropout(weights, dropout) @ v
+    else:
+        heads = _attention_kernel(q, k, v, mask, causal, on_itself, dropout)  # (batch, h, n, d)
+    output = layer.w_o(_merge_heads(heads))  # (batch, n, embed_dim)
+    return Attention(output, weights if need_weights else None)
 
 
-def multi_head_attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    w_q: Array,
-    w_k: Array,
-    w_v: Array,
-    w_o: Array,
-    *,
-    num_heads: int,
-    num_kv_heads: int | None = None,
-    mask: Array | None = None,
-    causal: bool = False,
-) -> Attention:
-    r"""Attend in several subspaces at once, and mix the results.
+class MultiHeadAttention(nn.Module):
+    r"""Several heads of attention with learned projections, batch first.
 
     .. math::
         \text{head}_i = \operatorname{Attention}(Q W_Q^{(i)}, K W_K^{(i)}, V W_V^{(i)}), \qquad
@@ -123,164 +64,310 @@ def multi_head_attention(
 
     Parameters
     ----------
-    query : array, shape (..., n, d_q)
-    key : array, shape (..., m, d_k_in)
-    value : array, shape (..., m, d_v_in)
-    w_q : array, shape (d_q, h·d_k)
-        The W_Q of all heads side by side; used as ``query @ w_q``.
-    w_k : array, shape (d_k_in, g·d_k)
-    w_v : array, shape (d_v_in, g·d_v)
-    w_o : array, shape (h·d_v, d_out)
+    embed_dim : int
+        Length of the queries and of the output; a multiple of `num_heads`.
     num_heads : int
         h, the number of heads.
     num_kv_heads : int, optional
-        g, a divisor of h; h unless given. Query head i uses key-value head i // (h / g). g = 1 is
-        multi-query attention, 1 < g < h grouped-query attention.
-    mask : boolean array, optional
-        True = may attend. With at most as many axes as `query` it serves all heads: (n, m), or
-        (batch, 1, m) from `padding_mask`. With one axis more it is per head: (batch, h, n, m).
-        (Counted against the scores, where only the keys have a batch.)
-    causal : bool
-        Hide later keys too (see `causal_mask`).
+        A divisor of `num_heads`, which it is unless given. Fewer key-value heads than query heads
+        (grouped-query attention; 1: multi-query attention) make the cache smaller.
+    kdim, vdim : int, optional
+        Length of the keys and values that come in; embed_dim unless given.
+    bias : bool
+        Add a learned vector after each projection.
+    dropout : float
+        Share of the weights set to 0, and the rest scaled up, while training.
 
-    Returns
-    -------
-    Attention
-        ``output`` (..., n, d_out) and ``weights`` (..., h, n, m).
+    Attributes
+    ----------
+    w_q, w_k, w_v, w_o : torch.nn.Linear
+        The four projections; the heads' parts lie side by side. PyTorch stores the transpose:
+        ``w_q.weight`` is W_Qᵀ.
 
     Raises
     ------
-    TypeError
-        If an argument is not an array of real numbers, NumPy and PyTorch are mixed, or `mask` is
-        not boolean.
-    ValueError
-        If shapes do not fit together, or heads do not divide.
+    TypeError, ValueError
+        If a number is of the wrong kind, not positive, or does not divide.
 
     References
     ----------
     Vaswani et al., "Attention is all you need", 2017; Shazeer, "Fast transformer decoding:
-    one write-head is all you need", 2019; Ainslie et al., "GQA", 2023.
+    one write-head is all you need", 2019; Ainslie et al., "GQA: training generalized multi-query
+    transformer models from multi-head checkpoints", 2023.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> x, one = np.eye(3, 4), np.eye(4)
-    >>> output, weights = multi_head_attention(x, x, x, one, one, one, one, num_heads=2)
-    >>> output.shape, weights.shape
-    ((3, 4), (2, 3, 3))
+    >>> import torch
+    >>> layer = MultiHeadAttention(embed_dim=8, num_heads=2)
+    >>> output, weights = layer(torch.zeros(3, 5, 8), causal=True, need_weights=True)
+    >>> tuple(output.shape), tuple(weights.shape)
+    ((3, 5, 8), (3, 2, 5, 5))
+    >>> layer(torch.zeros(3, 5, 8)).weights is None
+    True
     """
-    names = ("query", "key", "value", "w_q", "w_k", "w_v", "w_o")
-    arrays = (query, key, value, w_q, w_k, w_v, w_o)
-    _, query, key, value, w_q, w_k, w_v, w_o = floating(**dict(zip(names, arrays, strict=True)))
-    num_heads, num_kv_heads = check_heads(num_heads, num_kv_heads)
-    check_rows(query=query, key=key, value=value)
-    d_k = _head_width("w_q", w_q, "query", query, "num_heads", num_heads)
-    d_k_of_keys = _head_width("w_k", w_k, "key", key, "num_kv_heads", num_kv_heads)
-    d_v = _head_width("w_v", w_v, "value", value, "num_kv_heads", num_kv_heads)
-    if d_k != d_k_of_keys:
-        raise ValueError(
-            f"w_q makes {num_heads} queries of length {d_k}, w_k makes {num_kv_heads} keys of "
-            f"length {d_k_of_keys}; both lengths must be d_k"
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        bias: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_flag("bias", bias)
+        embed_dim = whole_number("embed_dim", embed_dim, at_least=1)
+        self.num_heads, self.num_kv_heads = check_heads(num_heads, num_kv_heads)
+        head_dim = divided_evenly("embed_dim", embed_dim, "num_heads", self.num_heads)
+        kdim = embed_dim if kdim is None else whole_number("kdim", kdim, at_least=1)
+        vdim = embed_dim if vdim is None else whole_number("vdim", vdim, at_least=1)
+        self.w_q = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.w_k = nn.Linear(kdim, self.num_kv_heads * head_dim, bias=bias)
+        self.w_v = nn.Linear(vdim, self.num_kv_heads * head_dim, bias=bias)
+        self.w_o = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.dropout = dropout_rate(dropout)
+
+    def extra_repr(self) -> str:
+        """Name the settings that the four projections do not show."""
+        return (
+            f"num_heads={self.num_heads}, num_kv_heads={self.num_kv_heads}, dropout={self.dropout}"
         )
-    _check_weight("w_o", w_o, num_heads * d_v, "num_heads times d_v")
-    q = split_heads(query @ w_q, num_heads)  # (..., h, n, d_k)
-    k = share_heads(split_heads(key @ w_k, num_kv_heads), num_heads)  # (..., h, m, d_k)
-    v = share_heads(split_heads(value @ w_v, num_kv_heads), num_heads)  # (..., h, m, d_v)
-    mask = head_mask(mask, query, scores_shape(q, k))
-    heads, weights = attention(q, k, v, mask=mask, causal=causal)
-    return Attention(merge_heads(heads) @ w_o, weights)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> Attention[Tensor, Tensor | None]:
+        """Attend.
+
+        Parameters
+        ----------
+        query : tensor, shape (batch, n, embed_dim)
+            Any number of leading axes, also none.
+        key : tensor, shape (batch, m, kdim), optional
+            The query unless given: self-attention.
+        value : tensor, shape (batch, m, vdim), optional
+            The key unless given.
+        mask : boolean tensor, optional
+            True = may attend. With at most as many axes as `query` it serves all heads: (n, m), or
+            (batch, 1, m) from `padding_mask`. With one axis more it is per head:
+            (batch, heads, n, m). With a cache, m counts the keys of the cache too.
+        causal : bool
+            Hide later keys too (see `causal_mask`: the last query sees every key).
+        need_weights : bool
+            Return the weights. Without them PyTorch's fused kernel is used: the same output, in
+            less time and memory (but without second derivatives, and the scores of hidden keys must
+            fit the dtype).
+        cache : KeyValueCache, optional
+            Holds the projected keys and values of earlier calls; those of `key` and `value` are
+            added. If it has a window, each query sees the keys within the window.
+
+        Returns
+        -------
+        Attention
+            ``output`` (batch, n, embed_dim); ``weights`` None, or (batch, heads, n, m): per head,
+            before dropout, each row summing to 1 (or 0 for a query with no key).
+
+        Raises
+        ------
+        TypeError
+            If an input is not a tensor in the dtype of the weights, `mask` is not boolean, or
+            `cache` is not a KeyValueCache.
+        ValueError
+            If shapes do not fit together, or the cache belongs to another batch.
+        """
+        key = query if key is None else key
+        value = key if value is None else value
+        on_itself = key is query and cache is None
+        query, key, value, mask = self._checked(query, key, value, mask, cache)
+        check_flag("causal", causal)
+        check_flag("need_weights", need_weights)
+        return _multi_head_attention(
+            self, query, key, value, mask, causal, need_weights, cache, on_itself
+        )
+
+    if TYPE_CHECKING:
+        __call__: _Call
+
+    def _checked(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        cache: KeyValueCache | None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """Check the inputs; return them in the dtype of the weights, the mask with a head axis."""
+        query = module_input("query", query, self.w_q.weight, self.w_q.in_features)
+        key = module_input("key", key, self.w_k.weight, self.w_k.in_features)
+        value = module_input("value", value, self.w_v.weight, self.w_v.in_features)
+        check_rows(query, key, value)
+        if not (cache is None or isinstance(cache, KeyValueCache)):
+            raise TypeError(f"cache must be a KeyValueCache, got {type(cache).__name__}")
+        num_cached = 0 if cache is None else cache.context
+        return query, key, value, mask_with_heads(mask, query, key, self.num_heads, num_cached)
+
+    @classmethod
+    def from_torch(cls, module: nn.MultiheadAttention) -> MultiHeadAttention:
+        """Copy the weights of PyTorch's own layer; the outputs are then the same.
+
+        Two conventions differ. Here the layout is always (batch, n, embed_dim), whatever the
+        `batch_first` of `module`. And here True in a mask means *may attend*: where `module` takes
+        ``key_padding_mask`` and ``attn_mask``, True means the opposite there, so pass ``~mask``.
+
+        Parameters
+        ----------
+        module : torch.nn.MultiheadAttention
+
+        Returns
+        -------
+        MultiHeadAttention
+            With the sizes, biases, dropout, dtype, device and mode (training or not) of `module`.
+
+        Raises
+        ------
+        TypeError
+            If `module` is something else.
+        ValueError
+            If it was made with ``add_bias_kv`` or ``add_zero_attn``, which add keys that no input
+            has.
+
+        Examples
+        --------
+        >>> import torch
+        >>> theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> ours = MultiHeadAttention.from_torch(theirs)
+        >>> x = torch.linspace(-1, 1, 48).reshape(2, 3, 8)
+        >>> torch.testing.assert_close(ours(x).output, theirs(x, x, x)[0])
+        """
+        if not isinstance(module, nn.MultiheadAttention):
+            raise TypeError(
+                f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}"
+            )
+        for name, given in (
+            ("add_bias_kv", module.bias_k is not None),
+            ("add_zero_attn", module.add_zero_attn),
+        ):
+            if given:
+                raise ValueError(
+                    f"module was made with {name}=True, which adds a key that no input has; "
+                    "that has no counterpart here: make it without"
+                )
+        with torch.device("meta"):  # draws no random numbers for weights that are replaced
+            ours = cls(
+                module.embed_dim,
+                module.num_heads,
+                kdim=module.kdim,
+                vdim=module.vdim,
+                bias=module.in_proj_bias is not None,
+                dropout=module.dropout,
+            )
+        for linear, weight, bias in _torch_parameters(ours, module):
+            linear.weight = _copy(weight)
+            if bias is not None:
+                linear.bias = _copy(bias)
+        return ours.train(module.training)
 
 
-def share_heads(x: Array, num_heads: int) -> Array:
-    """Give each group of query heads its key-value head: (..., g, m, d) -> (..., h, m, d)."""
-    group = num_heads // x.shape[-3]
-    return x if group == 1 else namespace(x=x).repeat(x, group, axis=-3)
+def _copy(parameter: Tensor) -> nn.Parameter:
+    return nn.Parameter(parameter.detach().clone(), requires_grad=parameter.requires_grad)
 
 
-def head_mask(mask: Array | None, query: Array, scores_shape: tuple[int, ...]) -> Array | None:
-    """Insert the head axis into a mask that serves all heads, and check that it fits.
+def _torch_parameters(
+    ours: MultiHeadAttention, module: nn.MultiheadAttention
+) -> list[tuple[nn.Linear, Tensor, Tensor | None]]:
+    """Pair each of our four projections with the weight and bias in PyTorch's layer."""
+    if module.in_proj_weight is not None:
+        weights = module.in_proj_weight.chunk(3)
+    else:  # kdim or vdim differs from embed_dim
+        weights = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
+    no_bias = (None, None, None)
+    biases = no_bias if module.in_proj_bias is None else module.in_proj_bias.chunk(3)
+    inner = zip((ours.w_q, ours.w_k, ours.w_v), weights, biases, strict=True)
+    return [*inner, (ours.w_o, module.out_proj.weight, module.out_proj.bias)]
 
-    `scores_shape` is (..., heads, n, m); a mask with fewer axes is for all heads.
+
+def _attention_kernel(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    on_itself: bool,
+    dropout: float,
+) -> Tensor:
+    """Return the output of `attention` through PyTorch's kernel, which keeps no weights.
+
+    Its own ``is_causal`` hides what comes later without a mask in memory, but aligns the first
+    query with the first key: with fewer queries than keys a mask has to say so.
     """
-    if mask is None:
-        return None
-    check_boolean(namespace(query=query, mask=mask), mask)
-    with_heads = mask
-    while with_heads.ndim < 2:
-        with_heads = with_heads[None, ...]
-    if with_heads.ndim < len(scores_shape):
-        with_heads = with_heads[..., None, :, :]
-    if not broadcasts_to(with_heads, scores_shape):
-        *batch, heads, n, m = scores_shape
-        raise ValueError(
-            f"mask of shape {tuple(mask.shape)} fits neither all heads nor each: for all heads "
-            f"give {(n, m)} or {(*batch, n, m)}, per head {scores_shape}, for lengths "
-            f"padding_mask(lengths, {m}) of shape {(*batch, 1, m)}; there are {heads} heads, "
-            f"{n} queries and {m} keys"
-        )
-    return with_heads
+    n, m = q.shape[-2], k.shape[-2]
+    as_many = on_itself if torch.compiler.is_compiling() else n == m  # sizes may be open there
+    is_causal = False
+    if causal and mask is None and as_many:
+        is_causal = True
+    else:
+        mask = _combined_mask(mask, n, m, causal=causal, like=q)
+    attend = functools.partial(
+        functional.scaled_dot_product_attention,
+        attn_mask=mask,
+        dropout_p=dropout,
+        is_causal=is_causal,
+    )
+    batch = q.shape[:-3]
+    if len(batch) == 1 or not batch == k.shape[:-3] == v.shape[:-3] or mask is not None:
+        return attend(q, k, v)
+    # of other than four axes PyTorch would keep the weights in memory
+    q, k, v = (x.reshape((-1, *x.shape[-3:])) for x in (q, k, v))
+    return attend(q, k, v).reshape((*batch, *q.shape[-3:]))
 
 
-def scores_shape(query: Array, key: Array) -> tuple[int, ...]:
-    """Return (..., h, n, m), the shape of the scores of all heads."""
-    batch = query.shape[:-3]
-    if batch != key.shape[:-3]:
-        batch = np.broadcast_shapes(batch, key.shape[:-3])
-    return (*batch, *query.shape[-3:-1], key.shape[-2])
+def _has_no_kernel(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Tell whether the kernel does not serve these: vmap, forward-mode derivatives, no numbers."""
+    if q.numel() * k.numel() * v.numel() == 0:
+        return True
+    if torch.compiler.is_compiling():
+        return False
+    if torch.autograd.forward_ad._current_level >= 0:
+        return True
+    return any(map(torch._C._functorch.is_functorch_wrapped_tensor, (q, k, v)))
 
 
-def check_heads(num_heads: int, num_kv_heads: int | None) -> tuple[int, int]:
-    """Return both numbers of heads, checked."""
-    num_heads = whole_number("num_heads", num_heads, at_least=1)
-    if num_kv_heads is None:
-        return num_heads, num_heads
-    num_kv_heads = whole_number("num_kv_heads", num_kv_heads, at_least=1)
-    divide("num_heads", num_heads, "num_kv_heads", num_kv_heads)
-    return num_heads, num_kv_heads
+if TYPE_CHECKING:
 
+    class _Call(Protocol):
+        """What a call returns, for an editor: with ``need_weights=True`` no weights are None."""
 
-def divide(name: str, number: int, by_name: str, by: int) -> int:
-    """Return number / by; ValueError with both numbers and the way out if that is not whole."""
-    if number % by:
-        divisors = [i for i in range(1, number + 1) if number % i == 0]
-        near = sorted(sorted(divisors, key=lambda i: abs(i - by))[:2])
-        raise ValueError(
-            f"{name} = {number} is not divisible by {by_name} = {by}; the nearest {by_name} that "
-            f"divide it: {', '.join(map(str, near))}"
-        )
-    return number // by
-
-
-def check_rows(*, query: Array, key: Array, value: Array) -> None:
-    """Raise ValueError unless these are tables of vectors, one value for each key."""
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        check_rank(name, x)
-    if key.shape[-2] != value.shape[-2]:
-        raise ValueError(
-            f"each key needs one value, got {key.shape[-2]} keys and {value.shape[-2]} values "
-            f"(key {tuple(key.shape)}, value {tuple(value.shape)})"
-        )
-    check_batch(query=query, key=key, value=value)
-
-
-def _head_width(
-    weight_name: str, weight: Array, name: str, x: Array, heads_name: str, heads: int
-) -> int:
-    """Check one projection, and return the length of the vectors that it gives each head."""
-    _check_weight(weight_name, weight, x.shape[-1], f"the length of each {name}")
-    return divide(f"the columns of {weight_name}", weight.shape[-1], heads_name, heads)
-
-
-def _check_weight(name: str, weight: Array, rows: int, what: str) -> None:
-    if weight.ndim != 2 or weight.shape[0] != rows:
-        raise ValueError(
-            f"{name} must be a matrix of {rows} rows ({what}), got shape {tuple(weight.shape)}"
-        )
-
-
-def __getattr__(name: str) -> Any:
-    if name == "MultiHeadAttention":
-        from d2lmini.multihead_module import MultiHeadAttention
-
-        return MultiHeadAttention
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        @overload
+        def __call__(
+            self,
+            query: Tensor,
+            key: Tensor | None = None,
+            value: Tensor | None = None,
+            *,
+            mask: Tensor | None = None,
+            causal: bool = False,
+            need_weights: Literal[True],
+            cache: KeyValueCache | None = None,
+        ) -> Attention[Tensor]: ...
+        @overload
+        def __call__(
+            self,
+            query: Tensor,
+            key: Tensor | None = None,
+            value: Tensor | None = None,
+            *,
+            mask: Tensor | None = None,
+            causal: bool = False,
+            need_weights: bool = False,
+            cache: KeyValueCache | None = None,
+        ) -> Attention[Tensor, Tensor | None]: ...

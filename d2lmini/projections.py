@@ -1,10 +1,10 @@
 """Learned queries, keys and values, and one head of self-attention over them (chapter 4)."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from d2lmini._arrays import Array, check_flag, whole_number
-from d2lmini._torch import Tensor, nn, tensor_like
-from d2lmini.attention import Attention, attention
+from d2lmini._checks import check_attention_mask, check_flag, module_input, whole_number
+from d2lmini._torch import Tensor, nn, xp
+from d2lmini.attention import Attention, _attention
 
 __all__ = ["QKV", "QKVProjection", "SelfAttention"]
 
@@ -77,8 +77,11 @@ class QKVProjection(nn.Module):
         ValueError
             If its vectors are not of length d_model.
         """
-        x = tensor_like("x", x, self.w_q.weight, self.w_q.in_features)
-        return QKV(self.w_q(x), self.w_k(x), self.w_v(x))
+        x = module_input("x", x, self.w_q.weight, self.w_q.in_features)
+        return QKV(self.w_q(x), self.w_k(x), self.w_v(x))  # 3 × (..., n, d_model) @ (d_model, d)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class SelfAttention(nn.Module):
@@ -114,7 +117,9 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.project = QKVProjection(d_model, d_k, d_v, bias=bias)
 
-    def forward(self, x: Tensor, *, mask: Array | None = None, causal: bool = False) -> Attention:
+    def forward(
+        self, x: Tensor, *, mask: Tensor | None = None, causal: bool = False
+    ) -> Attention[Tensor]:
         """Attend within `x`, shape (..., n, d_model); see `attention` for `mask` and `causal`.
 
         Returns
@@ -130,5 +135,10 @@ class SelfAttention(nn.Module):
         ValueError
             If shapes do not fit together.
         """
-        query, key, value = self.project(x)
-        return attention(query, key, value, mask=mask, causal=causal)
+        query, key, value = self.project(x)  # (..., n, d_k), (..., n, d_k), (..., n, d_v)
+        check_attention_mask(mask, query, key)
+        check_flag("causal", causal)
+        return _attention(xp, query, key, value, mask, causal)
+
+    if TYPE_CHECKING:
+        __call__ = forward

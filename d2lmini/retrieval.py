@@ -7,17 +7,11 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from d2lmini._arrays import (
-    Array,
-    check_real,
-    fitting,
-    floating,
-    is_torch,
-    namespace,
-    positive_number,
-)
-from d2lmini.attention import Attention, Score, attention
+from d2lmini._arrays import A, Array, check_real, floating, is_torch, namespace, nearest_in_dtype
+from d2lmini._checks import positive_number
+from d2lmini.attention import Attention, attention
 from d2lmini.scores import dot_product_score
 
 __all__ = ["KeyValueStore", "TrigramEncoder"]
@@ -109,10 +103,10 @@ class KeyValueStore:
         self,
         query: str | Sequence[str],
         *,
-        encode: Callable[[list[str]], Array],
-        score: Score = dot_product_score,
+        encode: Callable[[list[str]], A],
+        score: Callable[[A, A], A] = dot_product_score,
         temperature: float = 1.0,
-    ) -> Attention:
+    ) -> Attention[A]:
         r"""Answer with a mixture of all values, the best-matching keys weighing most.
 
         .. math:: \text{output} = \sum_i \alpha_i v_i, \qquad
@@ -212,7 +206,7 @@ class TrigramEncoder:
         self.vocabulary = tuple(sorted(found))
         self._column = {gram: i for i, gram in enumerate(self.vocabulary)}
 
-    def __call__(self, texts: Sequence[str]) -> Array:
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Encode k texts as a float64 array (k, v) of rows of norm 1 (0 if no 3-gram is known)."""
         strings = _strings("texts", texts)
         counts = np.zeros((len(strings), len(self.vocabulary)))
@@ -246,7 +240,7 @@ def _strings(name: str, texts: Sequence[str]) -> list[str]:
     return strings
 
 
-def _scores(score: Score, query: Array, key: Array) -> Array:
+def _scores(score: Callable[[Array, Array], Array], query: Array, key: Array) -> Array:
     """Return what `score` says, if it is an array that can be divided by a temperature."""
     scores = score(query, key)
     namespace(query=query, **{"score(query, key)": scores})
@@ -260,7 +254,7 @@ def _in_units_of(temperature: float, scores: Array) -> Array:
         return scores
     best = xp.max(scores, axis=-1, keepdims=True)
     best = xp.where(best == -xp.inf, 0.0, best)  # of a row where every key is hidden
-    return (scores - best) / fitting(xp, temperature, scores.dtype)
+    return (scores - best) / nearest_in_dtype(xp, temperature, scores.dtype)
 
 
 def _numbers(values: Array | Sequence[object]) -> Array:

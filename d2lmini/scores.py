@@ -7,16 +7,13 @@ Each takes n queries and m keys, any number of leading batch axes, and returns s
 import math
 from typing import Any
 
-from d2lmini._arrays import (
-    Array,
-    check_batch,
-    check_rank,
+from d2lmini._arrays import A, floating, is_torch, nearest_in_dtype, rounding_ignored
+from d2lmini._checks import (
+    check_same_space,
+    check_shape,
+    check_tables,
     finite_number,
-    fitting,
-    floating,
-    is_torch,
     positive_number,
-    quiet,
 )
 
 __all__ = [
@@ -29,7 +26,34 @@ __all__ = [
 ]
 
 
-def dot_product_score(query: Array, key: Array) -> Array:
+def _dot_product_score(query: A, key: A) -> A:
+    return query @ key.mT  # (..., n, d) @ (..., d, m) -> (..., n, m)
+
+
+def _scaled_dot_product_score(query: A, key: A, scale: float | None = None) -> A:
+    scale = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
+    return (query * scale) @ key.mT  # (..., n, m); the smaller factor first, for half precision
+
+
+def _cosine_score(xp: Any, query: A, key: A) -> A:
+    return _unit(xp, query) @ _unit(xp, key).mT  # (..., n, m)
+
+
+def _gaussian_score(xp: Any, query: A, key: A, width: float) -> A:
+    difference = (query[..., :, None, :] - key[..., None, :, :]) / width  # (..., n, m, d)
+    return -_squared_length(xp, difference) / 2  # (..., n, m)
+
+
+def _bilinear_score(query: A, key: A, weight: A) -> A:
+    return query @ weight @ key.mT  # (..., n, d_q) @ (d_q, d_k) @ (..., d_k, m) -> (..., n, m)
+
+
+def _additive_score(xp: Any, query: A, key: A, w_q: A, w_k: A, w_v: A) -> A:
+    hidden = (query @ w_q)[..., :, None, :] + (key @ w_k)[..., None, :, :]  # (..., n, m, h)
+    return xp.tanh(hidden) @ w_v  # (..., n, m, h) @ (h,) -> (..., n, m)
+
+
+def dot_product_score(query: A, key: A) -> A:
     r"""Compare by the dot product: large when the vectors are long and point the same way.
 
     .. math:: a(q, k) = q^\top k
@@ -62,11 +86,11 @@ def dot_product_score(query: Array, key: Array) -> Array:
     array([[3., 3.]])
     """
     _, query, key = floating(query=query, key=key)
-    _check_same_space(query, key)
-    return query @ key.mT
+    check_same_space(query, key)
+    return _dot_product_score(query, key)
 
 
-def scaled_dot_product_score(query: Array, key: Array, *, scale: float | None = None) -> Array:
+def scaled_dot_product_score(query: A, key: A, *, scale: float | None = None) -> A:
     r"""Compare by the dot product, divided by the square root of the vectors' length.
 
     .. math:: a(q, k) = \frac{q^\top k}{\sqrt{d}}
@@ -106,15 +130,12 @@ def scaled_dot_product_score(query: Array, key: Array, *, scale: float | None = 
     array([[2.]])
     """
     xp, query, key = floating(query=query, key=key)
-    _check_same_space(query, key)
-    if scale is None:
-        scale = 1 / math.sqrt(max(query.shape[-1], 1))
-    else:
-        scale = _scale_that_fits(xp, scale, query.dtype)
-    return (query * scale) @ key.mT
+    check_same_space(query, key)
+    scale = None if scale is None else _scale_that_fits(xp, scale, query.dtype)
+    return _scaled_dot_product_score(query, key, scale)
 
 
-def cosine_score(query: Array, key: Array) -> Array:
+def cosine_score(query: A, key: A) -> A:
     r"""Compare by the cosine of the angle between the vectors: between -1 and 1.
 
     .. math:: a(q, k) = \frac{q^\top k}{|q|\,|k|}
@@ -148,12 +169,12 @@ def cosine_score(query: Array, key: Array) -> Array:
     array([[ 1.,  0., -1.]])
     """
     xp, query, key = floating(query=query, key=key)
-    _check_same_space(query, key)
-    with quiet(query):
-        return _unit(xp, query) @ _unit(xp, key).mT
+    check_same_space(query, key)
+    with rounding_ignored(query):
+        return _cosine_score(xp, query, key)
 
 
-def gaussian_score(query: Array, key: Array, *, width: float = 1.0) -> Array:
+def gaussian_score(query: A, key: A, *, width: float = 1.0) -> A:
     r"""Compare by distance: 0 where query and key are equal, below 0 elsewhere.
 
     .. math:: a(q, k) = -\frac{|q - k|^2}{2 w^2}
@@ -195,14 +216,13 @@ def gaussian_score(query: Array, key: Array, *, width: float = 1.0) -> Array:
     array([[-0. , -0.5, -2. ]])
     """
     xp, query, key = floating(query=query, key=key)
-    _check_same_space(query, key)
-    width = fitting(xp, positive_number("width", width), query.dtype)
-    with quiet(query):
-        difference = (query[..., :, None, :] - key[..., None, :, :]) / width  # (..., n, m, d)
-        return -_squared_length(xp, difference) / 2
+    check_same_space(query, key)
+    width = nearest_in_dtype(xp, positive_number("width", width), query.dtype)
+    with rounding_ignored(query):
+        return _gaussian_score(xp, query, key, width)
 
 
-def bilinear_score(query: Array, key: Array, weight: Array) -> Array:
+def bilinear_score(query: A, key: A, weight: A) -> A:
     r"""Compare through a learned matrix; query and key may differ in length.
 
     .. math:: a(q, k) = q^\top M k
@@ -238,12 +258,12 @@ def bilinear_score(query: Array, key: Array, weight: Array) -> Array:
     array([[7.]])
     """
     _, query, key, weight = floating(query=query, key=key, weight=weight)
-    _check_spaces(query, key)
-    _check_shape("weight", weight, (query.shape[-1], key.shape[-1]), "(d_q, d_k)")
-    return query @ weight @ key.mT
+    check_tables(query=query, key=key)
+    check_shape("weight", weight, (query.shape[-1], key.shape[-1]), "(d_q, d_k)")
+    return _bilinear_score(query, key, weight)
 
 
-def additive_score(query: Array, key: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
+def additive_score(query: A, key: A, w_q: A, w_k: A, w_v: A) -> A:
     r"""Compare through a small neural network with one hidden layer of width h.
 
     .. math:: a(q, k) = w_v^\top \tanh(W_q^\top q + W_k^\top k)
@@ -281,16 +301,15 @@ def additive_score(query: Array, key: Array, w_q: Array, w_k: Array, w_v: Array)
     array([[0.   , 0.762]])
     """
     xp, query, key, w_q, w_k, w_v = floating(query=query, key=key, w_q=w_q, w_k=w_k, w_v=w_v)
-    _check_spaces(query, key)
+    check_tables(query=query, key=key)
     if w_v.ndim != 1:
         raise ValueError(f"w_v must have shape (h,), got {tuple(w_v.shape)}")
-    _check_shape("w_q", w_q, (query.shape[-1], w_v.shape[0]), "(d_q, h)")
-    _check_shape("w_k", w_k, (key.shape[-1], w_v.shape[0]), "(d_k, h)")
-    hidden = (query @ w_q)[..., :, None, :] + (key @ w_k)[..., None, :, :]  # (..., n, m, h)
-    return xp.tanh(hidden) @ w_v
+    check_shape("w_q", w_q, (query.shape[-1], w_v.shape[0]), "(d_q, h)")
+    check_shape("w_k", w_k, (key.shape[-1], w_v.shape[0]), "(d_k, h)")
+    return _additive_score(xp, query, key, w_q, w_k, w_v)
 
 
-def _unit(xp: Any, x: Array) -> Array:
+def _unit(xp: Any, x: A) -> A:
     """Vectors of length 1 (a zero vector stays 0), without overflow on the way."""
     if x.shape[-1] == 0:
         return x
@@ -300,7 +319,7 @@ def _unit(xp: Any, x: Array) -> Array:
     return x / xp.sqrt(xp.where(squared > 0, squared, 1.0))
 
 
-def _squared_length(xp: Any, x: Array) -> Array:
+def _squared_length(xp: Any, x: A) -> A:
     """Return |x|², (...), of vectors (..., d)."""
     if is_torch(x):
         return xp.sum(x * x, axis=-1)
@@ -315,23 +334,3 @@ def _scale_that_fits(xp: Any, scale: float, dtype: Any) -> float:
             "use a smaller scale, or float64"
         )
     return number
-
-
-def _check_spaces(query: Array, key: Array) -> None:
-    check_rank("query", query)
-    check_rank("key", key, "(..., m, d)")
-    check_batch(query=query, key=key)
-
-
-def _check_same_space(query: Array, key: Array) -> None:
-    _check_spaces(query, key)
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(
-            f"query and key must be vectors of one length, got {query.shape[-1]} and "
-            f"{key.shape[-1]}; project them to one space, or use bilinear_score or additive_score"
-        )
-
-
-def _check_shape(name: str, x: Array, expected: tuple[int, ...], symbols: str) -> None:
-    if tuple(x.shape) != expected:
-        raise ValueError(f"{name} must have shape {symbols} = {expected}, got {tuple(x.shape)}")

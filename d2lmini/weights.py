@@ -1,13 +1,49 @@
-"""Weights from scores: the softmax, and the softmax over what may be seen (chapter 2)."""
+"""Weights from scores: the softmax, and the softmax over what may be seen (chapter 2).
 
+Here, as everywhere in d2lmini, ``_name`` is the formula of ``name`` for arguments that are known to
+be good; ``name`` checks them first.
+"""
+
+import math
 from typing import Any
 
-from d2lmini._arrays import Array, check_mask, floating, is_torch, namespace, quiet, whole_number
+from d2lmini._arrays import (
+    A,
+    floating,
+    is_compiling,
+    is_torch,
+    namespace,
+    rounding_ignored,
+    values_if_known,
+)
+from d2lmini._checks import check_mask, whole_number
 
 __all__ = ["masked_softmax", "softmax"]
 
 
-def softmax(scores: Array, *, axis: int = -1) -> Array:
+def _softmax(xp: Any, scores: A, axis: int = -1) -> A:
+    """exp(a_i) / sum_j exp(a_j)."""
+    if is_torch(scores):
+        return xp.softmax(scores, dim=axis)  # PyTorch's own: one pass instead of four
+    largest = xp.max(scores, axis=axis, keepdims=True, initial=-xp.inf)  # (..., n, 1)
+    e = xp.exp(scores - largest)  # (..., n, m)
+    wide = xp.float32 if e.dtype == xp.float16 else e.dtype  # a float16 sum stalls at 2048
+    return xp.astype(e / xp.sum(e, axis=axis, keepdims=True, dtype=wide), e.dtype, copy=False)
+
+
+def _masked_softmax(xp: Any, scores: A, mask: A | None, axis: int = -1) -> A:
+    """m_i exp(a_i) / sum_j m_j exp(a_j); 0 where the sum is 0."""
+    visible = _visible(xp, scores, mask)  # (..., n, m)
+    if visible is None:
+        return _softmax(xp, scores, axis)
+    has_key = xp.any(visible, axis=axis, keepdims=True)  # (..., n, 1)
+    hidden = xp.where(has_key, -xp.inf, 0.0)  # not -inf in a row without keys: no NaN ever arises
+    hidden = xp.astype(hidden, scores.dtype, copy=False)
+    weights = _softmax(xp, xp.where(visible, scores, hidden), axis)  # (..., n, m)
+    return xp.where(visible, weights, 0.0)  # so that a hidden key has no gradient, not even inf · 0
+
+
+def softmax(scores: A, *, axis: int = -1) -> A:
     r"""Turn scores into weights: positive, and summing to 1 along ``axis``.
 
     .. math:: \alpha_i = \frac{\exp(a_i)}{\sum_j \exp(a_j)}
@@ -54,23 +90,11 @@ def softmax(scores: Array, *, axis: int = -1) -> Array:
     """
     xp, scores = floating(scores=scores)
     _check_axis(scores, axis)
-    return _softmax(xp, scores, axis)
+    with rounding_ignored(scores):  # a gap too wide for the dtype is -inf, whose exp is 0
+        return _softmax(xp, scores, axis)
 
 
-def _softmax(xp: Any, scores: Array, axis: int) -> Array:
-    """`softmax` of scores that are known to be good."""
-    if is_torch(scores):
-        return xp.softmax(scores, dim=axis)  # PyTorch's own: one pass instead of four
-    if scores.shape[axis] == 0:
-        return xp.zeros_like(scores)
-    with quiet(scores):  # a gap too wide for the dtype is -inf, whose exp is 0
-        if scores.dtype == xp.float16:  # a float16 sum stalls at 2048, and overflows at 65504
-            return xp.astype(_softmax(xp, xp.astype(scores, xp.float32), axis), xp.float16)
-        e = xp.exp(scores - xp.max(scores, axis=axis, keepdims=True))
-        return e / xp.sum(e, axis=axis, keepdims=True)
-
-
-def masked_softmax(scores: Array, mask: Array | None = None, *, axis: int = -1) -> Array:
+def masked_softmax(scores: A, mask: A | None = None, *, axis: int = -1) -> A:
     r"""Softmax over the keys that may be seen; the others get weight 0.
 
     .. math:: \alpha_i = \frac{m_i \exp(a_i)}{\sum_j m_j \exp(a_j)}, \qquad m_i \in \{0, 1\}
@@ -111,25 +135,25 @@ def masked_softmax(scores: Array, mask: Array | None = None, *, axis: int = -1) 
     """
     xp, scores = floating(scores=scores)
     _check_axis(scores, axis)
-    visible = scores != -xp.inf
     if mask is not None:
         namespace(scores=scores, mask=mask)
         check_mask(xp, mask, tuple(scores.shape))
-        visible = visible & mask
-    return softmax_over(xp, scores, visible, axis=axis)
+        mask = xp.broadcast_to(mask, tuple(scores.shape))  # for an axis that is not the last
+    with rounding_ignored(scores):
+        return _masked_softmax(xp, scores, mask, axis)
 
 
-def softmax_over(xp: Any, scores: Array, visible: Array, *, axis: int = -1) -> Array:
-    """Softmax over the visible keys, whose scores are finite; the core of `masked_softmax`."""
-    has_key = xp.any(visible, axis=axis, keepdims=True)
-    # A row without keys is filled with 0, not -inf, so that no NaN ever arises.
-    hidden = xp.asarray(-xp.inf, dtype=scores.dtype, device=scores.device)
-    fill = xp.where(has_key, hidden, 0.0)
-    weights = _softmax(xp, xp.where(visible, scores, fill), axis)
-    return xp.where(visible, weights, 0.0)  # and what is hidden has no gradient, not even inf · 0
+def _visible(xp: Any, scores: A, mask: A | None) -> A | None:
+    """Combine a mask with the rule that a score of -inf hides its key; None: nothing is hidden."""
+    if not is_compiling(scores) and math.prod(scores.shape) > 0:
+        least = values_if_known(scores.min())
+        if least is not None and least > -math.inf:
+            return mask
+    visible = scores != -xp.inf
+    return visible if mask is None else visible & mask
 
 
-def _check_axis(scores: Array, axis: int) -> None:
+def _check_axis(scores: A, axis: int) -> None:
     axis = whole_number("axis", axis, at_least=-max(scores.ndim, 1))
     if not -scores.ndim <= axis < scores.ndim:
         raise ValueError(

@@ -13,17 +13,6 @@ import pytest
 import d2lmini
 
 PACKAGE = Path(d2lmini.__file__).parent
-CORE = [
-    "_arrays",
-    "attention",
-    "datasets",
-    "efficient",
-    "kernels",
-    "masks",
-    "retrieval",
-    "scores",
-    "weights",
-]
 ROOT = Path(__file__).parents[1]
 EXTRAS = ("torch", "matplotlib")
 MISSING = [library for library in EXTRAS if not find_spec(library)]
@@ -34,7 +23,6 @@ PUBLIC = {
     if isinstance(node, ast.ImportFrom)
     for alias in node.names
 }
-CORE_NAMES = {name for name, module in PUBLIC.items() if module in CORE}
 
 
 def run_python(code):
@@ -44,8 +32,17 @@ def run_python(code):
 
 
 def imports_of(path):
-    """Yield the top-level package of every import, wherever in the file; ours with its module."""
-    for node in ast.walk(ast.parse(path.read_text("utf8"))):
+    """Yield the top-level package of every import, wherever in the file; ours with its module.
+
+    What a type checker alone reads is left out.
+    """
+    nodes = [ast.parse(path.read_text("utf8"))]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            nodes += node.orelse
+            continue
+        nodes += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -55,6 +52,14 @@ def imports_of(path):
         for name in names:
             parts = name.split(".")
             yield ".".join(parts[:2]) if parts[0] == "d2lmini" else parts[0] or name
+
+
+IMPORTS = {
+    path.stem: set(imports_of(path)) - set(sys.stdlib_module_names) for path in PACKAGE.glob("*.py")
+}
+MODULES = {name for name, found in IMPORTS.items() if {"torch", "d2lmini._torch"} & found}
+CORE = IMPORTS.keys() - MODULES - {"__init__"}
+CORE_NAMES = {name for name, module in PUBLIC.items() if module in CORE}
 
 
 def test_import_is_light():
@@ -72,33 +77,79 @@ def test_using_the_core_is_light():
     assert loaded == ""
 
 
+def test_using_the_heads_is_light():
+    """Also where PyTorch is installed."""
+    loaded = run_python(
+        "import sys, numpy as np; from d2lmini import split_heads, multi_head_attention as f;"
+        "x = np.eye(2); f(x, x, x, x, x, x, x, num_heads=2); split_heads(x, 2);"
+        "print(*(m for m in ('torch', 'matplotlib') if m in sys.modules))"
+    )
+    assert loaded == ""
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_resolves_and_is_documented(name):
-    assert name in dir(d2lmini)
-    assert name in d2lmini.__all__
     try:
         found = getattr(d2lmini, name)
-    except ImportError as error:
-        assert any(library in str(error) for library in MISSING)
+    except AttributeError as error:
+        assert any(library in str(error).lower() for library in MISSING)
+        assert name not in d2lmini.__all__
     else:
         assert found.__doc__.strip()
+        assert name in dir(d2lmini)
+        assert name in d2lmini.__all__
+
+
+BLOCKED = "import sys; sys.modules[{!r}] = None\nimport d2lmini\n"
+NOT_THERE = {
+    library: run_python(
+        BLOCKED.format(library) + "print(*(n for n in %r if not hasattr(d2lmini, n)))" % [*PUBLIC]
+    ).split()
+    for library in EXTRAS
+}
 
 
 @pytest.mark.parametrize("library", EXTRAS)
-def test_without_a_library_a_name_works_or_says_what_to_install(library):
+@pytest.mark.parametrize("how", ["from d2lmini import {}", "d2lmini.{}"])
+def test_without_a_library_a_name_says_what_to_install(library, how):
     said = run_python(
-        f"import sys; sys.modules[{library!r}] = None\n"
-        "import d2lmini\n"
-        "for name in d2lmini.__all__:\n"
-        "    try: getattr(d2lmini, name)\n"
-        "    except ImportError as error: print(name, '|', error)"
-    )
-    refused = dict(line.split(" | ") for line in said.splitlines())
-    assert refused
-    assert not refused.keys() & CORE_NAMES
-    for message in refused.values():
-        assert "pip install" in message
-        assert any(each in message.lower() for each in (library, *MISSING))
+        BLOCKED.format(library) + f"for name in {NOT_THERE[library]!r}:\n"
+        f"    try: exec({how!r}.format(name))\n"
+        "    except (AttributeError, ImportError) as error: print(type(error).__name__, error)"
+    ).splitlines()
+    assert len(said) == len(NOT_THERE[library]) > 3
+    kind = "ImportError" if "import" in how else "AttributeError"
+    install = [f"pip install {each}" for each in (library, *MISSING)]
+    for message in said:
+        assert message.startswith(kind)
+        assert any(each in message for each in install)
+
+
+@pytest.mark.parametrize("library", EXTRAS)
+def test_without_a_library_what_looks_at_all_names_works(library):
+    """Help, Tab, ``hasattr`` and ``import *`` find what is there."""
+    found = run_python(
+        BLOCKED.format(library) + "import inspect, pydoc, rlcompleter\n"
+        "for package in (d2lmini, d2lmini.plotting):\n"
+        "    pydoc.render_doc(package)\n"
+        "    members = {name for name, _ in inspect.getmembers(package)}\n"
+        "    complete = rlcompleter.Completer({'x': package}).complete\n"
+        "    listed = {complete('x.', i).strip('()')[2:] for i in range(len(members))}\n"
+        "    names = {}\n"
+        "    exec(f'from {package.__name__} import *', names)\n"
+        "    assert set(package.__all__) == names.keys() - {'__builtins__'} <= members\n"
+        "    assert set(package.__all__) <= listed, listed\n"
+        "print(*d2lmini.__all__)"
+    ).split()
+    assert set(found) == PUBLIC.keys() - set(NOT_THERE[library])
+    assert set(found) >= CORE_NAMES
+
+
+@pytest.mark.parametrize("module", ["heatmaps", "lines", "figures", "trace", "shown"])
+def test_a_module_that_draws_says_what_to_install(module):
+    code = BLOCKED.format("matplotlib") + f"try: import d2lmini.plotting.{module}\n"
+    said = run_python(code + "except ImportError as error: print(error)")
+    assert said == "figures need matplotlib: pip install matplotlib"
 
 
 def test_unknown_name_is_an_attribute_error():
@@ -106,11 +157,15 @@ def test_unknown_name_is_an_attribute_error():
         d2lmini.no_such_name  # noqa: B018
 
 
-@pytest.mark.parametrize("module", CORE)
+@pytest.mark.parametrize("module", sorted(CORE))
 def test_core_depends_on_nothing_but_arrays(module):
-    allowed = {f"d2lmini.{m}" for m in CORE} | {"numpy", "array_api_compat"}
-    found = set(imports_of(PACKAGE / f"{module}.py")) - set(sys.stdlib_module_names)
-    assert found <= allowed
+    ours = {f"d2lmini.{name}" for name in CORE}
+    assert IMPORTS[module] <= ours | {"numpy", "array_api_compat", "lazy_loader"}
+
+
+def test_a_file_holds_pytorch_modules_or_needs_no_pytorch():
+    defined = {module for name, module in PUBLIC.items() if name in NOT_THERE["torch"]}
+    assert defined | {"_torch"} == MODULES
 
 
 def test_typed_and_with_its_data():
@@ -130,11 +185,3 @@ def test_every_name_is_documented():
     page = (PACKAGE.parent / "chapters" / "api.md").read_text("utf8")
     documented = set(re.findall(r"auto(?:function|class):: (?:[\w.]+\.)?(\w+)", page))
     assert PUBLIC.keys() - {"plotting"} <= documented
-
-
-def test_every_core_function_is_tried_with_every_wrong_kind():
-    tried = (PACKAGE.parent / "tests" / "core" / "test_arrays.py").read_text("utf8")
-    modules = ("weights", "scores", "attention", "kernels")
-    functions = {name for name, module in PUBLIC.items() if module in modules and name.islower()}
-    assert len(functions) > 6
-    assert [name for name in functions if f'"{name}": [' not in tried] == []

@@ -1,6 +1,7 @@
 """Chapter 1: from a lookup to attention."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
 from d2lmini.exercises.slips import naive_softmax, slip, tables
 from d2lmini.retrieval import TrigramEncoder
-from d2lmini.scores import cosine_score
+from d2lmini.scores import cosine_score, dot_product_score
 from d2lmini.weights import softmax
 
 # One-hot weights
@@ -34,6 +35,7 @@ register(
             tables([[0, 2, 1], [5, 3, 4]]),
             tables([[1, 1, 0], [0, 3, 3]]),
             tables([[-1000, -1001], [-3, -2], [1000, 7]]),
+            tables([[0.25, 0.75, 0.5, 0.7], [-0.1, -0.2, -0.15, -3.5]]),
         ],
         mistakes=(
             Mistake(
@@ -102,6 +104,7 @@ register(
             tables([[3, 4]], [[0, 2], [4, 3]]),
             tables([[1, 1, 1], [0, 3, 4]], [[1, 0, 0], [2, 2, 1], [0, 0, 5], [1, -1, 0]]),
             tables([[1, 2], [0, 0], [2, -1]], [[0, 0], [3, 4]]),
+            tables([[0.01, 0.02], [-30, 0.5]], [[0.5, 0.25], [7, -70], [-0.001, 0]]),
         ],
         mistakes=(
             Mistake(
@@ -311,7 +314,9 @@ register(
         difficulty="medium",
         minutes=15,
         task="Answer n queries from their scores (n, m) with the m keys: the mean of the values "
-        "(m, d_v), weighted by the softmax of scores / temperature. Return (n, d_v).",
+        "(m, d_v), weighted by the softmax of scores / temperature. The temperature may be so low "
+        "that exp overflows: take the largest score of each row away first, which changes no "
+        "weight, since it multiplies all exponentials by the same number. Return (n, d_v).",
         returns={"answers": "(queries, d_v)"},
         reference=lambda scores, values, temperature: (
             attention(
@@ -325,11 +330,14 @@ register(
             (*tables([[1, 0]], [[10], [20]]), 2.0),
             (*tables([[0, 1, 2], [3, 3, 0]], [[10, 0], [0, 5], [20, 1]]), 0.5),
             (*tables([[0.9, 0.8, 0.1]], [[1, 0], [0, 1], [5, 5]]), 0.001),
+            (*tables([[-3.5, -3.6], [0.2, 0.15], [-0.1, -9]], [[1.5], [0.25]]), 0.05),
+            (*tables([[-900, -901, -900.5], [0.1, 0.4, 0]], [[1, 0.5], [2, 1], [4, 0]]), 1.0),
         ],
         mistakes=(
             slip(
                 "no-temperature",
-                "The temperature is not used.",
+                "The temperature has no effect. Are the scores divided by it before exp is taken? "
+                "Afterwards it cancels.",
                 lambda softmax: lambda scores, values, temperature: softmax(scores) @ values,
             ),
             slip(
@@ -380,6 +388,53 @@ register(
                 "overflows: subtract the largest of each row first.",
                 lambda scores, values, temperature: naive_softmax(scores / temperature) @ values,
             ),
+            Mistake(
+                "one-max",
+                "You subtracted the largest score of the whole matrix. In a row whose scores are "
+                "far below it every exponential is 0. Each row has a largest score of its own.",
+                lambda scores, values, temperature: (
+                    naive_softmax((scores - scores.max()) / temperature) @ values
+                ),
+            ),
+            Mistake(
+                "whole-matrix",
+                "You divided by the sum of the whole matrix. Each row has its own sum.",
+                lambda scores, values, temperature: (
+                    (e := np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature))
+                    / e.sum()
+                    @ values
+                ),
+                also=(
+                    lambda scores, values, temperature: (
+                        (e := np.exp(scores / temperature)) / e.sum() @ values
+                    ),
+                ),
+            ),
+            Mistake(
+                "no-keepdims",
+                "The sums of the rows came out as (n,), which lies along the columns of a matrix. "
+                "They must stay a column, (n, 1), to divide row by row.",
+                lambda scores, values, temperature: (
+                    (e := np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature))
+                    / e.sum(axis=-1)
+                    @ values
+                ),
+                also=(
+                    lambda scores, values, temperature: (
+                        (e := np.exp(scores / temperature)) / e.sum(axis=-1) @ values
+                    ),
+                ),
+            ),
+            slip(
+                "absolute",
+                "A negative score was taken for a large one. A score of −3 fits worse than one "
+                "of 0: no absolute values, and no squares.",
+                lambda softmax: (
+                    lambda scores, values, temperature: (
+                        softmax(np.abs(scores) / temperature) @ values
+                    )
+                ),
+            ),
         ),
         hints=(
             "Three steps for each query: sharpen or flatten the scores, make weights of them that "
@@ -399,77 +454,274 @@ def soft_lookup(scores, values, temperature):
 )
 
 
-# How many values are used
+# Who is asked for, or nobody
 
 
-def _entropy(weights: Array) -> Array:
-    logarithms = np.log(np.where(weights > 0, weights, 1.0))
-    return -(weights * logarithms).sum(axis=-1)
+def _ask_or_nobody(query: Array, key: Array, value: Array, least: float) -> Array:
+    scores = cosine_score(query, key)
+    fits = scores.max(axis=-1, keepdims=True) >= least
+    return np.where(fits, softmax(scores / 0.1) @ value, 0.0)
+
+
+def _ask_or_nobody_by(fits: Callable[[Array, float], Array]) -> Callable[..., Array]:
+    """Return the answer that asks something else of the scores."""
+
+    def answer(query: Array, key: Array, value: Array, least: float) -> Array:
+        scores = cosine_score(query, key)
+        return np.where(fits(scores, least), softmax(scores / 0.1) @ value, 0.0)
+
+    return answer
 
 
 register(
     Exercise(
-        name="values_used",
+        name="ask_or_nobody",
         chapter=1,
         difficulty="medium",
         minutes=15,
-        task="How many values does each query really use? From weights (n, m), compute exp(H) with "
-        "the entropy H of each row: 1 for one-hot weights, m for equal ones. Return (n,).",
-        returns={"values used": "(queries,)"},
-        reference=lambda weights: np.exp(_entropy(weights)),
+        task="Answer the queries (n, d) from keys (m, d) and values (m, d_v) with the softmax of "
+        "cosine scores at temperature 0.1. Where no score of a query reaches least, nobody fits: "
+        "give that query zeros. Use cosine_score and softmax of d2lmini. Return (n, d_v).",
+        returns={"answers": "(queries, d_v)"},
+        reference=_ask_or_nobody,
         cases=lambda: [
-            tables([[0.5, 0.5]]),
-            tables([[0.25, 0.25, 0.5], [0.1, 0.6, 0.3]]),
-            tables([[1, 0, 0], [0.5, 0, 0.5]]),
+            (*tables([[3, 4]], [[4, 3], [5, 0]], [[10.5], [20]]), 0.5),
+            (*tables([[1, 0.5], [-1, 0.2]], [[2, 1], [3, 0], [1.5, 2]], [[4], [9], [1]]), 0.6),
+            (
+                *tables(
+                    [[1, 1, 0.5], [0, -1, 0.3], [0.5, 0, 4]],
+                    [[2, 2, 1], [-1, 0, 0.7]],
+                    [[1, 0.5], [7, 3]],
+                ),
+                0.9,
+            ),
+            (*tables([[2, 1]], [[-1, -3], [-2, -0.5]], [[5, 1, 2], [3, 8, 1]]), -0.95),
+            (*tables([[1, -2], [0.5, -3]], [[1, 1], [-1, 0.5]], [[2.5], [4]]), 0.8),
+            (*tables([[1, 0], [0, 1]], [[2, 0], [1, 0]], [[3, 1], [6, 2]]), 1.0),
         ],
         mistakes=(
             Mistake(
-                "entropy",
-                "This is the entropy itself. Its exponential counts values.",
-                _entropy,
-                also=(lambda weights: -(weights * np.log(weights)).sum(axis=-1),),
-            ),
-            Mistake(
-                "sign",
-                "The sign of the entropy is missing: logarithms of weights are negative.",
-                lambda weights: np.exp(-_entropy(weights)),
-                also=(lambda weights: np.exp((weights * np.log(weights)).sum(axis=-1)),),
-            ),
-            Mistake(
-                "base",
-                "The logarithm has base 2 and the exponential base e. Use the same base in both.",
-                lambda weights: np.exp(_entropy(weights) / np.log(2)),
-                also=(lambda weights: np.exp(-(weights * np.log2(weights)).sum(axis=-1)),),
-            ),
-            Mistake(
-                "zero-weight",
-                "Right as long as all weights are positive. For a weight of 0, log gives −inf and "
-                "0 · (−inf) is nan; its share of the entropy is 0.",
-                lambda weights: np.exp(-(weights * np.log(weights)).sum(axis=-1)),
+                "by-weight",
+                "You asked whether a weight is large enough. The weights of a query always sum to "
+                "1, so one of them may be large although nobody fits. Ask the scores.",
+                _ask_or_nobody_by(
+                    lambda scores, least: softmax(scores / 0.1).max(axis=-1, keepdims=True) >= least
+                ),
             ),
             Mistake(
                 "whole-matrix",
-                "You summed over all rows. Each query has an entropy of its own.",
-                lambda weights: np.exp(_entropy(weights).sum()),
-                also=(lambda weights: np.exp(-(weights * np.log(weights)).sum()),),
+                "You looked for the best score among all queries. Each query must find somebody "
+                "of its own.",
+                _ask_or_nobody_by(lambda scores, least: scores.max() >= least),
             ),
             Mistake(
-                "counted",
-                "You counted the weights that are not 0. A weight of 0.01 should hardly count.",
-                lambda weights: (weights > 0).sum(axis=-1),
+                "axis",
+                "You looked for the best score in each column. A row holds the scores of one "
+                "query.",
+                lambda query, key, value, least: (
+                    softmax(cosine_score(query, key) / 0.1)
+                    @ np.where(cosine_score(query, key).max(axis=0)[:, None] >= least, value, 0.0)
+                ),
+            ),
+            Mistake(
+                "every-key",
+                "You asked that every key fits. One that fits is enough for an answer.",
+                _ask_or_nobody_by(
+                    lambda scores, least: scores.min(axis=-1, keepdims=True) >= least
+                ),
+            ),
+            Mistake(
+                "keys-dropped",
+                "You left out each key that does not reach the limit. The limit is asked of the "
+                "best key only; once somebody fits, all of them are mixed.",
+                lambda query, key, value, least: (
+                    np.where(
+                        cosine_score(query, key) >= least,
+                        softmax(cosine_score(query, key) / 0.1),
+                        0.0,
+                    )
+                    @ value
+                ),
+            ),
+            Mistake(
+                "reversed",
+                "It is the other way round: those whom nobody fits got an answer.",
+                _ask_or_nobody_by(lambda scores, least: scores.max(axis=-1, keepdims=True) < least),
+            ),
+            Mistake(
+                "strictly",
+                "Right, but for a score that is exactly the limit: it reaches it.",
+                _ask_or_nobody_by(lambda scores, least: scores.max(axis=-1, keepdims=True) > least),
+            ),
+            Mistake(
+                "no-temperature",
+                "The scores go into the softmax as they are. Divide them by the temperature, 0.1.",
+                lambda query, key, value, least: np.where(
+                    cosine_score(query, key).max(axis=-1, keepdims=True) >= least,
+                    softmax(cosine_score(query, key)) @ value,
+                    0.0,
+                ),
+            ),
+            Mistake(
+                "always-answers",
+                "Every query gets an answer, also where no score reaches the limit.",
+                lambda query, key, value, least: softmax(cosine_score(query, key) / 0.1) @ value,
             ),
         ),
         hints=(
-            "Two equal weights use 2 values, three equal weights 3. The entropy of m equal weights "
-            "is the logarithm of m.",
-            "H = −Σᵢ αᵢ ln αᵢ, where a weight of 0 contributes 0. The answer is exp(H).",
-            "Keep log away from 0: np.where(weights > 0, weights, 1) has logarithm 0 there. Sum "
-            "over axis=-1.",
+            "Which number tells that nobody fits: the largest weight of a row, or its largest "
+            "score?",
+            "Compute the answer of every query as usual. Then replace it by zeros in the rows "
+            "whose largest score is below the limit.",
+            "max(axis=-1, keepdims=True) has shape (n, 1), so np.where can choose whole rows of "
+            "the answers (n, d_v).",
         ),
         solution="""\
-def values_used(weights):
-    logarithms = np.log(np.where(weights > 0, weights, 1.0))
-    return np.exp(-(weights * logarithms).sum(axis=-1))""",
+def ask_or_nobody(query, key, value, least):
+    from d2lmini import cosine_score, softmax
+
+    scores = cosine_score(query, key)  # (n, m)
+    answers = softmax(scores / 0.1) @ value  # (n, d_v)
+    fits = scores.max(axis=-1, keepdims=True) >= least  # (n, 1)
+    return np.where(fits, answers, 0.0)""",
+    )
+)
+
+
+# What one entry changes
+
+
+def _change_without(query: Array, key: Array, value: Array) -> Array:
+    def output(kept: Array) -> Array:
+        return attention(query[None], key[kept], value[kept], score=dot_product_score).output[0]
+
+    everyone = np.full(len(key), True)
+    changes = [output(everyone) - output(np.arange(len(key)) != i) for i in range(len(key))]
+    return np.array([np.sqrt((change**2).sum()) for change in changes])
+
+
+def _weights(query: Array, key: Array) -> Array:
+    return softmax(key @ query)
+
+
+register(
+    Exercise(
+        name="change_without",
+        chapter=1,
+        difficulty="medium",
+        minutes=20,
+        task="Does a large weight mean that an entry matters? Take the entries out of the store, "
+        "one at a time, and measure how far the output of attention (with dot_product_score) "
+        "moves. The query is one vector (d,), keys are (m, d), values (m, d_v). Return the m "
+        "lengths of these moves, (m,). Use attention of d2lmini.",
+        returns={"moves": "(keys,)"},
+        reference=_change_without,
+        cases=lambda: [
+            tables([1], [[0.5], [0.1]], [[3], [5]]),
+            tables([1, 0.5], [[1, 0], [0.3, 2], [0, 0.1]], [[4], [-1], [2.5]]),
+            tables([0.5, -1, 2], [[1, 0, 1], [0, 1, 0.5], [2, 2, 1]], [[1, 7], [0, 2], [-3, 2]]),
+            tables([-1, 1], [[0, 2], [1, 0], [2, 2], [0.5, 1]], [[6], [6], [6], [1.5]]),
+        ],
+        mistakes=(
+            Mistake(
+                "weights",
+                "These are the weights. They say how much of an entry is in the output, not how "
+                "much the output would move without it.",
+                lambda query, key, value: _weights(query, key),
+            ),
+            Mistake(
+                "value-zeroed",
+                "You put zeros in the place of the value. Then its weight is still there, pulling "
+                "the output to 0; without the entry the others share its weight.",
+                lambda query, key, value: np.array(
+                    [
+                        np.linalg.norm(w * v)
+                        for w, v in zip(_weights(query, key), value, strict=True)
+                    ]
+                ),
+            ),
+            Mistake(
+                "key-zeroed",
+                "You put zeros in the place of the key. Such a key has score 0, which is a score "
+                "like any other: the entry is still read.",
+                lambda query, key, value: np.array(
+                    [
+                        np.linalg.norm(
+                            (
+                                _weights(query, key)
+                                - _weights(
+                                    query, np.where(np.eye(len(key))[i][:, None] == 1, 0, key)
+                                )
+                            )
+                            @ value
+                        )
+                        for i in range(len(key))
+                    ]
+                ),
+            ),
+            Mistake(
+                "signed",
+                "A move has a length, which is never negative. Take the root of the sum of its "
+                "squares.",
+                lambda query, key, value: np.array(
+                    [
+                        (
+                            _weights(query, key) @ value
+                            - _weights(query, np.delete(key, i, 0)) @ np.delete(value, i, 0)
+                        ).sum()
+                        for i in range(len(key))
+                    ]
+                ),
+                also=(
+                    lambda query, key, value: np.array(
+                        [
+                            (
+                                _weights(query, np.delete(key, i, 0)) @ np.delete(value, i, 0)
+                                - _weights(query, key) @ value
+                            ).sum()
+                            for i in range(len(key))
+                        ]
+                    ),
+                ),
+            ),
+            Mistake(
+                "squared",
+                "These are the squares of the lengths.",
+                lambda query, key, value: _change_without(query, key, value) ** 2,
+            ),
+            Mistake(
+                "outputs",
+                "These are the lengths of the outputs without the entry. Compare each with the "
+                "output of the whole store.",
+                lambda query, key, value: np.array(
+                    [
+                        np.linalg.norm(
+                            _weights(query, np.delete(key, i, 0)) @ np.delete(value, i, 0)
+                        )
+                        for i in range(len(key))
+                    ]
+                ),
+            ),
+        ),
+        hints=(
+            "Two stores: the whole one, and the one without entry i. Ask both the same question.",
+            "The i-th number is ‖o − oᵢ‖, where oᵢ is the output of attention over all keys and "
+            "values but the i-th.",
+            "np.delete(key, i, axis=0) leaves out a row. attention wants a matrix of queries: "
+            "query[None] has shape (1, d).",
+        ),
+        solution="""\
+def change_without(query, key, value):
+    from d2lmini import attention, dot_product_score
+
+    def output(key, value):
+        return attention(query[None], key, value, score=dot_product_score).output[0]
+
+    moves = []
+    for i in range(len(key)):
+        without = output(np.delete(key, i, axis=0), np.delete(value, i, axis=0))
+        moves.append(np.linalg.norm(output(key, value) - without))
+    return np.array(moves)""",
     )
 )
 
@@ -486,7 +738,8 @@ def _click_gradient_cases() -> list[Case]:
         (*tables([1, 0]), 0, 2.0),
         (*tables([0.5, 1, 0.2]), 2, 0.5),
         (*tables([0, 3, 1, 1]), 1, 4.0),
-        (*tables([0.9, 0.1, 0.4]), 1, 0.001),
+        (*tables([0.9, 0.1, 0.4, -0.3]), 1, 0.25),
+        (*tables([-2, -0.5, -1.25]), 0, 0.5),
     ]
 
 
@@ -549,12 +802,11 @@ register(
                 ),
             ),
             Mistake(
-                "no-max",
-                "Right at high temperatures. At a low one exp overflows: subtract the largest "
-                "score first.",
+                "clicked-only",
+                "Only the clicked score has a slope here. The others raise the sum in the "
+                "denominator, so the loss rises with them.",
                 lambda scores, clicked, temperature: (
-                    (naive_softmax(scores / temperature) - np.eye(len(scores))[clicked])
-                    / temperature
+                    np.eye(len(scores))[clicked] * _click_gradient(scores, clicked, temperature)
                 ),
             ),
         ),
@@ -569,7 +821,7 @@ register(
         solution="""\
 def click_gradient(scores, clicked, temperature):
     scaled = scores / temperature
-    e = np.exp(scaled - scaled.max())
+    e = np.exp(scaled)
     slopes = e / e.sum()
     slopes[clicked] -= 1
     return slopes / temperature""",

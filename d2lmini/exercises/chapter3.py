@@ -1,5 +1,6 @@
 """Chapter 3: masks, scores and attention."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,11 @@ def _causal(num_queries: int, num_keys: int) -> Array:
     return masks.causal_mask(num_queries, num_keys, like=np.empty(0))
 
 
+def _or_as_numbers(id: str, says: str, fn: Callable[[int, int], Array]) -> Mistake:
+    """Make a Mistake in a mask, whether it came as True and False or as 1 and 0."""
+    return Mistake(id, says, fn, also=(lambda *sizes: fn(*sizes).astype(float),))
+
+
 register(
     Exercise(
         name="causal_mask",
@@ -29,30 +35,36 @@ register(
         "queries are the last positions, so the last query sees every key.",
         returns={"mask": "(queries, keys)"},
         reference=_causal,
-        cases=lambda: [(1, 2), (2, 3), (3, 2), (2, 5), (4, 4)],
+        cases=lambda: [(1, 2), (2, 3), (3, 2), (2, 5), (4, 4), (3, 1)],
         mistakes=(
-            Mistake(
+            _or_as_numbers(
                 "off-by-one",
                 "Off by one diagonal: a query may also see its own position.",
                 lambda num_queries, num_keys: np.tri(
                     num_queries, num_keys, num_keys - num_queries - 1, dtype=bool
                 ),
             ),
-            Mistake(
+            _or_as_numbers(
                 "transposed",
                 "Queries see the future and not the past: the triangle is on the wrong side.",
                 lambda num_queries, num_keys: np.triu(
                     np.ones((num_queries, num_keys), dtype=bool), num_keys - num_queries
                 ),
             ),
-            Mistake(
+            _or_as_numbers(
                 "top-left",
                 "The queries are placed at the first positions. Right when there are as many "
                 "queries as keys; but when fewer, the queries are the last positions, and the last "
                 "one sees every key.",
                 lambda num_queries, num_keys: np.tri(num_queries, num_keys, dtype=bool),
             ),
-            Mistake(
+            _or_as_numbers(
+                "top-left-polarity",
+                "Two slips: the mask is upside down, as True means that the query may attend; and "
+                "the queries are placed at the first positions instead of the last.",
+                lambda num_queries, num_keys: ~np.tri(num_queries, num_keys, dtype=bool),
+            ),
+            _or_as_numbers(
                 "polarity",
                 "The mask is upside down: True means that the query may attend.",
                 lambda num_queries, num_keys: ~_causal(num_queries, num_keys),
@@ -79,7 +91,7 @@ register(
             "what the argument k of np.tri does.",
         ),
         solution="""\
-def causal_mask(num_queries, num_keys):
+def my_causal_mask(num_queries, num_keys):
     position = np.arange(num_queries) + num_keys - num_queries
     return np.arange(num_keys) <= position[:, None]""",
     )
@@ -138,6 +150,17 @@ register(
                 lambda lengths, num_keys: _visible(lengths, num_keys)[:, None, ::-1],
             ),
             Mistake(
+                "own-width",
+                "The mask ends with the longest sequence. It must have a column for each of the "
+                "num_keys places, also where all sequences are shorter.",
+                lambda lengths, num_keys: _visible(lengths, max(lengths))[:, None],
+            ),
+            Mistake(
+                "numbers",
+                "The numbers are right, but a mask is boolean in this book: True and False.",
+                lambda lengths, num_keys: _visible(lengths, num_keys)[:, None].astype(float),
+            ),
+            Mistake(
                 "one-length-for-all",
                 "All sequences get the mask of the longest. Each has a length of its own.",
                 lambda lengths, num_keys: _visible(np.full_like(lengths, max(lengths)), num_keys)[
@@ -152,7 +175,7 @@ register(
             "np.arange(num_keys) is compared with the lengths as an array of shape (batch, 1, 1).",
         ),
         solution="""\
-def padding_mask(lengths, num_keys):
+def my_padding_mask(lengths, num_keys):
     return np.arange(num_keys) < lengths[:, None, None]""",
     )
 )
@@ -180,13 +203,47 @@ def _repaired(scores: Array, mask: Array) -> Array:
     return kept / kept.sum(axis=-1, keepdims=True)
 
 
+def _zeroed(
+    scores: Array, mask: Array, largest: Any = 0.0, repair: Callable[[Array], Array] = np.asarray
+) -> Array:
+    """Set exponentials to 0, after subtracting what may be the largest of the wrong keys."""
+    e = np.exp(scores - largest) * mask
+    return e / repair(e.sum(axis=-1, keepdims=True))
+
+
+def _tiny(total: Array) -> Array:
+    return total + 1e-12
+
+
+def _one_for_none(total: Array) -> Array:
+    return np.where(total == 0, 1.0, total)
+
+
+def _row_maximum(repair: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
+    return lambda scores, mask: _zeroed(scores, mask, scores.max(-1, keepdims=True), repair)
+
+
+def _one_maximum(repair: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
+    def answer(scores: Array, mask: Array) -> Array:
+        hidden = np.where(mask, scores, -np.inf)
+        e = np.exp(hidden - hidden.max())
+        return e / repair(e.sum(axis=-1, keepdims=True))
+
+    return answer
+
+
 def _masked_softmax_cases() -> list[Case]:
     return [
         (*tables([[1, 2, 0]]), np.array([[True, True, False]])),
         (*tables([[0, 1, 3], [2, 0, 1]]), np.array([[True, False, False], [False, True, True]])),
         (*tables([[1, 2, 1000], [3, 1, 0]]), np.array([[True, True, False], [False, True, True]])),
-        (*tables([[-1000, -1001], [1, 1], [2, 0]]), np.array([[True, False]] * 3)),
-        (*tables([[1, 2, 3], [1, 2, 3]]), np.array([[False, True, True], [False] * 3])),
+        (
+            *tables([[-1000, -1001], [0.3, -1.6], [2.7, 0.4]]),
+            np.array([[True, True], [True, False], [True, True]]),
+        ),
+        (*tables([[-0.4, 1000, 998.5]]), np.array([[False, True, True]])),
+        (*tables([[1, 2, 3], [1.5, 2, 3]]), np.array([[False, True, True], [False] * 3])),
+        (*tables([[0.7], [-3.2], [1.1]]), np.array([[True], [False], [True]])),
     ]
 
 
@@ -195,7 +252,7 @@ register(
         name="masked_softmax",
         chapter=3,
         difficulty="medium",
-        minutes=15,
+        minutes=20,
         task="Turn scores (n, m) into weights (n, m) that are 0 where the boolean mask (n, m) is "
         "False, each row summing to 1. A row with no True gets weights 0.",
         returns={"weights": "(queries, keys)"},
@@ -207,7 +264,11 @@ register(
                 "The mask is upside down: you hid the visible keys. Here True means the query may "
                 "look.",
                 lambda scores, mask: masked_softmax(scores, ~mask),
-                also=(lambda scores, mask: _without_shift(scores, ~mask),),
+                also=(
+                    lambda scores, mask: _without_shift(scores, ~mask),
+                    lambda scores, mask: softmax(scores + mask * -1e9),
+                    lambda scores, mask: softmax(np.where(mask, -1e9, scores)),
+                ),
             ),
             slip(
                 "zeroed-scores",
@@ -235,7 +296,30 @@ register(
                 "exp overflows for scores around 1000, or underflows to 0 for the whole row. "
                 "Subtract the largest visible score of each row first.",
                 _without_shift,
-                also=(_without_shift_but_no_key,),
+                also=(
+                    _without_shift_but_no_key,
+                    _zeroed,
+                    lambda scores, mask: _zeroed(scores, mask, repair=_tiny),
+                    lambda scores, mask: _zeroed(scores, mask, repair=_one_for_none),
+                ),
+            ),
+            Mistake(
+                "hidden-maximum",
+                "The largest score was taken over all keys. If a hidden key has it, and by far, "
+                "every visible exponential is rounded to 0. Only visible scores may count.",
+                _row_maximum(_tiny),
+                also=(_row_maximum(_one_for_none),),
+            ),
+            Mistake(
+                "one-maximum",
+                "One largest score was subtracted from all rows. A row whose scores lie far below "
+                "it ends as all zeros: each row needs a maximum of its own.",
+                _one_maximum(np.asarray),
+                also=(
+                    _one_maximum(_tiny),
+                    _one_maximum(_one_for_none),
+                    lambda scores, mask: np.nan_to_num(_one_maximum(np.asarray)(scores, mask)),
+                ),
             ),
             Mistake(
                 "repaired-late",
@@ -252,6 +336,13 @@ register(
                 lambda scores, mask: softmax(np.where(mask, scores, -1e9)),
             ),
             Mistake(
+                "no-key-shifted",
+                "Right for every row with a visible key. Where there is none, the same large "
+                "number was taken from every score, which the softmax does not notice; such a "
+                "query should get weights 0.",
+                lambda scores, mask: softmax(scores + np.where(mask, 0.0, -1e9)),
+            ),
+            Mistake(
                 "no-keepdims",
                 "The maxima or sums of the rows came out as (n,), which lies along the columns of "
                 "a matrix. They must stay a column, (n, 1).",
@@ -263,13 +354,15 @@ register(
         hints=(
             "A hidden key ends with weight exactly 0, and the others still sum to 1. Should the "
             "hiding happen before or after the division by the sum?",
-            "exp(−∞) = 0, so a hidden key gets the score −∞. Then a row without any key is all −∞: "
-            "what is −∞ − (−∞)?",
-            "np.where(mask, scores, -np.inf) hides. mask.any(axis=-1, keepdims=True) tells the "
-            "rows that have a key; treat the others separately.",
+            "exp(−∞) = 0, so a hidden key gets the score −∞. As in every softmax, subtract the "
+            "largest score of the row before exp, so that 1000 does not overflow; but ask which "
+            "keys may take part in that maximum, and what happens if a hidden one has it.",
+            "np.where(mask, scores, -np.inf) hides, and a maximum of what it returns is one of "
+            "visible scores. In a row without any key, −∞ − (−∞) is nan: mask.any(axis=-1, "
+            "keepdims=True) tells the rows that have a key; treat the others separately.",
         ),
         solution="""\
-def masked_softmax(scores, mask):
+def my_masked_softmax(scores, mask):
     has_key = mask.any(axis=-1, keepdims=True)  # (n, 1)
     hidden = np.where(mask, scores, -np.inf)
     largest = np.where(has_key, hidden.max(axis=-1, keepdims=True), 0.0)
@@ -282,12 +375,33 @@ def masked_softmax(scores, mask):
 # Attention
 
 
+def _softmax_of_one_maximum(query: Array, key: Array) -> Array:
+    scores = query @ key.T / np.sqrt(key.shape[-1])
+    return naive_softmax(scores - scores.max())
+
+
+def _exponentials(query: Array, key: Array) -> Array:
+    scores = query @ key.T / np.sqrt(key.shape[-1])
+    return np.exp(scores - scores.max(axis=-1, keepdims=True))
+
+
+def _softmax_over_all(query: Array, key: Array) -> Array:
+    e = _exponentials(query, key)
+    return e / e.sum()
+
+
 def _attention_cases() -> list[Case]:
     return [
         tables([[1, 0]], [[1, 0], [1, 2]], [[0], [4]]),
         tables([[1, 0, 2, 1], [0, 1, 1, 0]], np.eye(3, 4) * 2, [[1, 0], [0, 3], [5, 1]]),
         tables([[1, 2], [0, 1], [3, 1]], [[1, 1], [0, 2]], [[1, 0, 2, 3], [4, 1, 0, 1]]),
         tables([[1000, 0, 1]], [[2, 0, 0], [-1, 2, 1]], [[3, 1], [2, 5]]),
+        tables(
+            [[0.5, -1.25, 0.4], [900.5, 2.1, 0.3], [-900.5, 0.4, 1.6]],
+            [[1.5, 0.2, -0.6], [1.7, 1.1, 0.9], [1.4, 0.6, 0.1], [1.2, -0.4, 0.5]],
+            [[0.25, -1.5], [-2.75, 0.4], [1.6, 3.3], [0.1, 0.7]],
+        ),
+        tables([[0.5], [-1.5], [2.5], [0.1], [-0.3]], [[0.75]], [[-0.25, 1.5, 4]]),
     ]
 
 
@@ -376,6 +490,24 @@ register(
                 ),
             ),
             Mistake(
+                "one-maximum",
+                "One largest score was subtracted from all rows. A row whose scores lie far below "
+                "it ends as 0 / 0: each row needs a maximum of its own.",
+                lambda query, key, value: _softmax_of_one_maximum(query, key) @ value,
+            ),
+            Mistake(
+                "whole-matrix",
+                "All rows were divided by the sum of the whole matrix. The weights of each query, "
+                "a row, must sum to 1.",
+                lambda query, key, value: _softmax_over_all(query, key) @ value,
+            ),
+            Mistake(
+                "no-keepdims",
+                "The sums of the rows came out as (n,), which lies along the columns of a matrix. "
+                "They must stay a column, (n, 1).",
+                lambda query, key, value: (e := _exponentials(query, key)) / e.sum(axis=-1) @ value,
+            ),
+            Mistake(
                 "no-max",
                 "Right for small scores. exp overflows for large ones: subtract the largest score "
                 "of each row in the softmax.",
@@ -392,7 +524,7 @@ register(
             "key.shape[-1].",
         ),
         solution="""\
-def attention(query, key, value):
+def my_attention(query, key, value):
     scores = query @ key.T / np.sqrt(key.shape[-1])  # (n, m)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = e / e.sum(axis=-1, keepdims=True)
@@ -401,86 +533,11 @@ def attention(query, key, value):
 )
 
 
-# Tokens as columns
-
-
-def _columns(query: Array, key: Array, value: Array) -> Array:
-    return attention(query.T, key.T, value.T).output.T
-
-
-def _attention_columns_cases() -> list[Case]:
-    return [
-        tables([[1], [0]], [[1, 0, 1], [0, 2, 1]], [[1, 2, 6]]),
-        tables([[1, 0], [2, 1], [0, 1], [1, 1]], np.eye(4, 3) * 2, [[1, 0, 4], [0, 3, 1]]),
-        tables(np.eye(3, 4) * 3, [[1, 0], [0, 2], [1, 1]], [[1, 5]]),
-        tables([[1000], [1]], [[1, -1, 0], [0, 0, 1]], [[1, 5, 2], [0, 2, 2]]),
-    ]
-
-
-register(
-    Exercise(
-        name="attention_columns",
-        chapter=3,
-        difficulty="medium",
-        minutes=15,
-        task="Scaled dot-product attention for matrices that hold a token in each column, as some "
-        "papers do: query (d, n), key (d, m), value (d_v, m). Return the output (d_v, n).",
-        returns={"output": "(d_v, queries)"},
-        reference=_columns,
-        cases=_attention_columns_cases,
-        mistakes=(
-            slip(
-                "axis",
-                "The scores are (keys, queries) here, and your softmax runs over the queries. It "
-                "must run over the keys.",
-                lambda softmax: (
-                    lambda query, key, value: value @ softmax(key.T @ query / np.sqrt(len(key)))
-                ),
-            ),
-            Mistake(
-                "rows-returned",
-                "The output has a token in each row. In this layout it is the transpose, a token "
-                "in each column.",
-                lambda query, key, value: _columns(query, key, value).T,
-            ),
-            slip(
-                "scale-tokens",
-                "You divided by the root of the number of keys. In this layout the last axis "
-                "counts tokens; the length d of a key is the first.",
-                lambda softmax: (
-                    lambda query, key, value: (
-                        value @ softmax(key.T @ query / np.sqrt(key.shape[-1]), axis=0)
-                    )
-                ),
-            ),
-            slip(
-                "no-scale",
-                "The scores are not divided by √d.",
-                lambda softmax: lambda query, key, value: value @ softmax(key.T @ query, axis=0),
-            ),
-        ),
-        hints=(
-            "Nothing new is computed: the transpose of everything you know. Where are the keys in "
-            "the scores Kᵀ Q?",
-            "The output is V softmax(Kᵀ Q / √d), with a softmax over each column. Its weights are "
-            "(m, n).",
-            "Use axis=0 in max and sum. The length d is key.shape[0]. Or transpose all three, "
-            "attend as usual, and transpose the result.",
-        ),
-        solution="""\
-def attention_columns(query, key, value):
-    scores = key.T @ query / np.sqrt(key.shape[0])  # (m, n)
-    e = np.exp(scores - scores.max(axis=0))
-    return value @ (e / e.sum(axis=0))""",
-    )
-)
-
-
 # Additive score
 
 
-def _hidden(query: Array, key: Array, w_q: Array, w_k: Array) -> Array:
-    return (query @ w_q)[:, None, :] + (key @ w_k)[None, :, :]  # (n, m, h)
+def _hidden(query: Array, key: Array, w_1: Array, w_2: Array) -> Array:
+    return (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, h)
 
 
 def _additive_score_cases() -> list[Case]:
@@ -500,11 +557,18 @@ def _additive_score_cases() -> list[Case]:
             [[0, 1, 1], [1, 0, -1]],
             [2, 1, 1],
         ),
+        tables(
+            [[0.4, -1.3], [0.7, 0.2]],
+            [[-0.6, 0.5, 1.4], [0.3, -0.2, 0.1], [1.1, 0.8, -0.9]],
+            [[0.5], [-0.3]],
+            [[0.2], [0.9], [-0.4]],
+            [1.7],
+        ),
     ]
 
 
 def _with(activation: Any) -> Any:
-    return lambda query, key, w_q, w_k, w_v: activation(_hidden(query, key, w_q, w_k)) @ w_v
+    return lambda query, key, w_1, w_2, w: activation(_hidden(query, key, w_1, w_2)) @ w
 
 
 register(
@@ -513,8 +577,8 @@ register(
         chapter=3,
         difficulty="hard",
         minutes=30,
-        task="The additive score of every query (n, d_q) with every key (m, d_k), for weights w_q "
-        "(d_q, h), w_k (d_k, h) and w_v (h,). Return (n, m).",
+        task="Return the additive score (n, m) of every query (n, d_q) with every key (m, d_k), "
+        "for the parameters w_1 (d_q, h), w_2 (d_k, h) and w (h,).",
         returns={"scores": "(queries, keys)"},
         reference=additive_score,
         cases=_additive_score_cases,
@@ -527,27 +591,59 @@ register(
             ),
             Mistake(
                 "tanh-late",
-                "The tanh comes after the sum with w_v. It belongs inside: each hidden number "
+                "The tanh comes after the sum with w. It belongs inside: each hidden number "
                 "passes through it.",
-                lambda query, key, w_q, w_k, w_v: np.tanh(_hidden(query, key, w_q, w_k) @ w_v),
+                lambda query, key, w_1, w_2, w: np.tanh(_hidden(query, key, w_1, w_2) @ w),
             ),
             Mistake(
                 "tanh-early",
                 "The tanh was taken of the query's part and of the key's part, one by one. Add the "
                 "two first.",
-                lambda query, key, w_q, w_k, w_v: (
-                    (np.tanh(query @ w_q)[:, None, :] + np.tanh(key @ w_k)[None, :, :]) @ w_v
+                lambda query, key, w_1, w_2, w: (
+                    (np.tanh(query @ w_1)[:, None, :] + np.tanh(key @ w_2)[None, :, :]) @ w
                 ),
             ),
             Mistake(
-                "no-w_v",
-                "w_v is not used: the hidden numbers are added up as they are.",
-                lambda query, key, w_q, w_k, w_v: np.tanh(_hidden(query, key, w_q, w_k)).sum(-1),
+                "no-w",
+                "w is not used: the hidden numbers are added up as they are.",
+                lambda query, key, w_1, w_2, w: np.tanh(_hidden(query, key, w_1, w_2)).sum(-1),
             ),
             Mistake(
                 "transposed",
                 "The table lies on its side: rows are queries, columns are keys.",
-                lambda query, key, w_q, w_k, w_v: additive_score(query, key, w_q, w_k, w_v).T,
+                lambda query, key, w_1, w_2, w: additive_score(query, key, w_1, w_2, w).T,
+            ),
+            Mistake(
+                "row-by-row",
+                "Query i was added to key i only. Every query meets every key: the two need axes "
+                "of their own, (n, 1, h) and (1, m, h).",
+                lambda query, key, w_1, w_2, w: np.tanh(query @ w_1 + key @ w_2) @ w,
+            ),
+            Mistake(
+                "same-axis",
+                "Both new axes stand in the same place, so queries and keys still share one axis. "
+                "They need axes of their own, (n, 1, h) and (1, m, h).",
+                lambda query, key, w_1, w_2, w: (
+                    np.tanh((query @ w_1)[:, None] + (key @ w_2)[:, None]) @ w
+                ),
+                also=(
+                    lambda query, key, w_1, w_2, w: (
+                        np.tanh((query @ w_1)[None] + (key @ w_2)[None]) @ w
+                    ),
+                ),
+            ),
+            Mistake(
+                "multiplied",
+                "Query and key were multiplied. This score is called additive because the two are "
+                "added before the tanh.",
+                lambda query, key, w_1, w_2, w: (
+                    np.tanh(query @ w_1)[:, None, :] * np.tanh(key @ w_2)[None, :, :] @ w
+                ),
+                also=(
+                    lambda query, key, w_1, w_2, w: (
+                        np.tanh((query @ w_1)[:, None, :] * (key @ w_2)[None, :, :]) @ w
+                    ),
+                ),
             ),
             Mistake(
                 "sigmoid",
@@ -557,15 +653,15 @@ register(
         ),
         hints=(
             "Take one query and one key first: two vectors of length h, added, passed through "
-            "tanh, and weighed with w_v. Then do it for all pairs.",
-            "a(q, k) = w_v · tanh(W_qᵀ q + W_kᵀ k). Project all queries (n, h) and all keys (m, h) "
+            "tanh, and multiplied by w. Then do it for all pairs.",
+            "a(q, k) = w · tanh(W₁ᵀ q + W₂ᵀ k). Project all queries (n, h) and all keys (m, h) "
             "once; the sum of all pairs has shape (n, m, h).",
             "x[:, None, :] + y[None, :, :] adds all pairs of rows. A matrix product with a vector, "
-            "@ w_v, sums over the last axis.",
+            "@ w, sums over the last axis.",
         ),
         solution="""\
-def additive_score(query, key, w_q, w_k, w_v):
-    hidden = (query @ w_q)[:, None, :] + (key @ w_k)[None, :, :]  # (n, m, h)
-    return np.tanh(hidden) @ w_v""",
+def my_additive_score(query, key, w_1, w_2, w):
+    hidden = (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, h)
+    return np.tanh(hidden) @ w""",
     )
 )

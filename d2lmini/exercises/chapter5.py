@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from d2lmini import multihead
-from d2lmini._arrays import Array
+from d2lmini import heads as multihead
+from d2lmini._arrays import Array, namespace
 from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
 from d2lmini.exercises.modules import call_with_the_weights_of
@@ -148,7 +148,7 @@ register(
         "num_heads = h query heads its keys: heads 0 to h/g − 1 share the first, the next h/g the "
         "second, and so on. Return (batch, h, m, d).",
         returns={"keys": "(batch, heads, keys, d)"},
-        reference=multihead.share_heads,
+        reference=lambda x, num_heads: multihead._share_heads(namespace(x=x), x, num_heads),
         cases=lambda: [
             (_counting(1, 1, 1, 2), 2),
             (_counting(1, 2, 1, 1), 4),

@@ -174,7 +174,7 @@ def _require_torch(exercise: Exercise) -> None:
     except ImportError as error:
         raise ImportError(
             f"the exercise {exercise.name} is about a PyTorch module, and there is no PyTorch "
-            "here: pip install 'd2lmini[torch]'; the exercises on functions work without it"
+            "here: pip install torch; the exercises on functions work without it"
         ) from error
 
 

@@ -4,16 +4,18 @@ Names are loaded when they are first used, so ``import d2lmini.plotting`` does n
 What there is stands in ``__init__.pyi``.
 """
 
-from typing import Any
+from d2lmini._lazy import attach
 
-import lazy_loader
-
-from d2lmini.plotting.theme import needs_matplotlib
-
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> Any:
-    """Load a name, or say how to install what it needs."""
-    with needs_matplotlib():
-        return _load(name)
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    __file__,
+    matplotlib=[
+        "AttentionTrace",
+        "Shown",
+        "Diagram",
+        "Part",
+        "show_attention_lines",
+        "show_figure",
+        "show_heatmaps",
+    ],
+)

@@ -9,6 +9,7 @@ import numpy as np
 
 from d2lmini.plotting._inputs import Bools, Floats
 from d2lmini.plotting._layout import Words
+from d2lmini.plotting._legible import isolated, quoted
 
 DESCRIBED = 8  # panels that get a sentence each
 LISTED = 8  # queries whose strongest key is named
@@ -62,7 +63,7 @@ def describe(values: Floats, visible: Bools, words: Words) -> str:
     """Say in sentences what there is to see: all panels, then each of the first few."""
     rows, columns, queries, keys = words.shape
     panels = rows * columns
-    axes = " × ".join(name for name in (words.ylabel, words.xlabel) if name)
+    axes = " × ".join(isolated(name) for name in (words.ylabel, words.xlabel) if name)
     size = f"{queries} × {keys} values" + (f" ({axes})" if axes else "")
     if panels == 1:
         what = f"Heatmap of {size}"
@@ -100,14 +101,14 @@ def describe(values: Floats, visible: Bools, words: Words) -> str:
 
 
 def _row_title(words: Words, row: int) -> str:
-    return words.row_titles[row].replace("\n", " ") if words.row_titles else ""
+    return isolated(words.row_titles[row].replace("\n", " ")) if words.row_titles else ""
 
 
 def _title(words: Words, row: int, column: int) -> str:
     title = words.titles[row][column]
     if not title and row and words.titles[0][column] and not any(map(any, words.titles[1:])):
         title = words.titles[0][column]  # one title for the column
-    return title.replace("\n", " ")
+    return isolated(title.replace("\n", " "))
 
 
 def describe_panel(
@@ -189,7 +190,7 @@ def _place(
 
 
 def _named(labels: Sequence[str] | None, position: int) -> str:
-    return str(position) if labels is None else f"“{labels[position]}”"
+    return str(position) if labels is None else quoted(labels[position])
 
 
 def _strongest(row: Floats, query: str, keys: Sequence[str] | None) -> str:
@@ -216,7 +217,9 @@ def numbers_table(values: Floats, visible: Bools, words: Words) -> str:
     queries, keys = panel.shape
     heads = words.xticks or [str(k) for k in range(keys)]
     sides = words.yticks or [str(q) for q in range(queries)]
-    caption = "Rows: {}. Columns: {}.".format(words.ylabel or "queries", words.xlabel or "keys")
+    caption = "Rows: {}. Columns: {}.".format(
+        isolated(words.ylabel or "queries"), isolated(words.xlabel or "keys")
+    )
     head = "".join(f'<th scope="col">{escape(key)}</th>' for key in heads)
     body = "".join(
         f'<tr><th scope="row">{escape(sides[q])}</th>'

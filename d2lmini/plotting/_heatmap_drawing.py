@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ class SteadyScale(Normalize):
 
     def __call__(self, value: Any, clip: bool | None = None) -> Any:
         """Return where on the scale values lie, 0 to 1."""
-        return np.ma.round(super().__call__(value, clip), 6)
+        return np.ma.round(super().__call__(value, clip), 6)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Picture:
             row, column = divmod(i, columns)
             _draw_cells(ax, self, cmap, row, column)
             _write_ticks(ax, self, left=column == 0, bottom=row == rows - 1)
-        figure = panels[0].get_figure(root=True)
+        figure = cast("Figure", panels[0].figure)
         _write_labels(figure, self)
         if self.words.bar_ticks:
             _draw_bar(figure, self, cmap)

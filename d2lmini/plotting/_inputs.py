@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from d2lmini.plotting._legible import ISOLATES, legible
+
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Bools: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -200,21 +202,13 @@ def visible_token(token: str) -> str:
     >>> visible_token(" the"), visible_token("\n")
     ('␣the', '⏎')
     """
-    token = encodable(token).replace("\r", "").replace("\n", "⏎").replace("\t", "⇥")
+    token = token.replace("\r\n", "⏎").replace("\n", "⏎").replace("\t", "⇥")
+    token = legible(token)
     core = token.strip(" ")
     if not core:
         return "␣" * len(token)
     start = token.index(core)
     return "␣" * start + core + "␣" * (len(token) - start - len(core))
-
-
-def encodable(text: str) -> str:
-    r"""Write out half a surrogate pair, which no font has and no file can hold.
-
-    >>> encodable("a\ud83d")
-    'a\\ud83d'
-    """
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def read_titles(titles: Any, rows: int, columns: int) -> list[list[str]]:
@@ -263,17 +257,19 @@ def read_row_titles(row_titles: Any, rows: int) -> list[str]:
 
 
 def read_text(text: Any, name: str) -> str:
-    """Return a line of text as it is."""
+    """Return a text with nothing in it that cannot be seen."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a string; got {type(text).__name__}")
-    return encodable(text)
+    return legible(text, keep="\n")
 
 
 def read_alt(alt: Any) -> str | None:
     """Return a description, or None where it is to be generated."""
     if alt is None:
         return None
-    text = read_text(alt, "alt")
+    if not isinstance(alt, str):
+        raise TypeError(f"alt must be a string; got {type(alt).__name__}")
+    text = legible(alt, keep="\n" + ISOLATES)
     if not text.strip():
         raise ValueError("alt is empty; describe the picture, or leave it out")
     return text
@@ -288,7 +284,7 @@ def _listed(items: Any, name: str) -> list[Any]:
 
 
 def _title(title: Any) -> str:
-    return "" if title is None else encodable(str(title))
+    return "" if title is None else legible(str(title), keep="\n")
 
 
 def _plural(noun: str, count: int = 2) -> str:

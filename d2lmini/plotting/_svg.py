@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from d2lmini.plotting._legible import legal
 from d2lmini.plotting.theme import CSS_DPI, book_style
 
 # Verdana is as wide as the font that the layout is measured with; most systems have one of them.
@@ -49,15 +50,15 @@ def png(colors: Any) -> bytes:
     )
 
 
-def from_matplotlib(figure: Figure, *, axes_style: bool = True) -> str:
+def from_matplotlib(figure: Figure) -> str:
     """Return a figure as a small SVG whose text is text, with nothing that differs between runs."""
     import matplotlib
 
     buffer = io.StringIO()
-    with book_style(axes=axes_style):
+    with book_style(axes=True):
         matplotlib.rcParams["svg.fonttype"] = "none"
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return tidy(buffer.getvalue(), *figure.get_size_inches())
+    return tidy(legal(buffer.getvalue()), *figure.get_size_inches())
 
 
 def tidy(svg: str, width: float, height: float) -> str:

@@ -1,5 +1,9 @@
 """Drawings of the mechanism: boxes, cells, bars, matrices, vectors, and arrows between them."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 import math
 import warnings
 from collections.abc import Iterator, Sequence

@@ -10,6 +10,7 @@ import numpy as np
 
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._inputs import Bools, Floats
+from d2lmini.plotting._legible import for_output, isolated, quoted
 from d2lmini.plotting._tables import explorer_script, table_style
 from d2lmini.weights import masked_softmax
 
@@ -106,7 +107,7 @@ class AttentionExplorer:
         weights = np.where(free[:, None], self.weights.round(9), -1.0)
         best = np.unravel_index(np.argmax(weights), self._shape)
         query, key = self._queries[int(best[0])], self._keys[int(best[1])]
-        said = [f"Largest weight {self.weights[best]:.2f}: “{query}” → “{key}”."]
+        said = [f"Largest weight {self.weights[best]:.2f}: {quoted(query)} → {quoted(key)}."]
         largest = self.weights.max(axis=1)[free]
         if (largest >= ONE_HOT).all():
             said.append(
@@ -137,7 +138,7 @@ class AttentionExplorer:
         for q in range(n):
             cells = "".join(f"{self._cell(q, k):>{wide[k]}}" for k in range(m))
             lines.append(f"{self._queries[q]:{side}}{cells}")
-        return "\n".join([*lines, self.remark])
+        return for_output("\n".join([*lines, self.remark]))
 
     def _repr_html_(self) -> str:
         """Return the table, the remark, and the script that finds them."""
@@ -158,8 +159,8 @@ class AttentionExplorer:
             {
                 "scores": [[float(f"{x:.9g}") for x in row] for row in self._scores],
                 "visible": self._visible.astype(int).tolist(),
-                "queries": self._queries,
-                "keys": self._keys,
+                "queries": list(map(isolated, self._queries)),
+                "keys": list(map(isolated, self._keys)),
                 "dimension": self._dimension,
                 "sequence": self._sequence,
             },

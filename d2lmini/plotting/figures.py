@@ -1,5 +1,9 @@
 """Figures of any kind, drawn once for a light page and once for a dark one."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 import inspect
 import math
 import sys
@@ -7,10 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
-from d2lmini.plotting._inputs import read_text
+from d2lmini.plotting._inputs import read_alt
+from d2lmini.plotting._legible import legible
 from d2lmini.plotting._svg import from_matplotlib
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import book_style, drawing_for
@@ -80,9 +88,9 @@ def show_figure(
     >>> rise
     A line from 0 up to 1.
     """
-    alt = read_text(alt, "alt")
-    if not alt.strip():
-        raise ValueError("alt is empty; say what the picture shows, for those who do not see it")
+    described = read_alt(alt)
+    if described is None:
+        raise TypeError("alt must be a string that says what the picture shows; got None")
     for name, size in (("width", width), ("height", height)):
         if not (math.isfinite(size) and 0 < size <= 100):
             raise ValueError(f"{name} must lie between 0 and 100 inches; got {size:g}")
@@ -109,7 +117,7 @@ def show_figure(
 
     def decorate(draw: Callable[..., Any]) -> Shown:
         _check_arguments(draw, rows * columns)
-        shown = draw_twice(draw, empty, alt)
+        shown = draw_twice(draw, empty, described)
         if show:
             shown.show()
         return shown
@@ -150,8 +158,23 @@ def draw_twice(
                     "the function made a figure with matplotlib.pyplot; draw on the axes that it "
                     "is given, such as ax.plot(...) instead of plt.plot(...)"
                 )
+            _make_legible(figure)
             drawings[theme] = from_matplotlib(figure)
-    return Shown(figure, axes, alt, drawings.__getitem__, more)
+    return Shown(figure, axes, alt, drawings, more)
+
+
+def _make_legible(figure: Figure) -> None:
+    """Send the words of a figure through the gate, formulas apart; tick labels are words too."""
+    for axis in figure.findobj(Axis):
+        places = axis.get_majorticklocs()
+        words = axis.get_major_formatter().format_ticks(places)
+        passed = [word if is_math_text(word) else legible(word, keep="\n") for word in words]
+        if passed != words:
+            axis.set_ticks(places, labels=passed)
+    for text in figure.findobj(Text):
+        words = text.get_text()
+        if (passed := legible(words, keep="\n")) != words and not is_math_text(words):
+            text.set_text(passed)
 
 
 def _pyplot_figures() -> list[int]:

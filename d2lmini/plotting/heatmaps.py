@@ -1,5 +1,9 @@
 """Attention weights as a grid of heatmaps that share one colour scale."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 import difflib
 from collections.abc import Sequence
 from typing import Any

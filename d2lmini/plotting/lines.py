@@ -1,5 +1,9 @@
 """Attention weights as lines from queries to keys."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +14,7 @@ from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._describe import describe_panel, minus
 from d2lmini.plotting._inputs import Bools, Floats, RowSumWarning
 from d2lmini.plotting._layout import cut, text_width
+from d2lmini.plotting._legible import quoted
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import COLORS
@@ -219,7 +224,7 @@ def _describe(
         said = describe_panel(values, visible, queries, keys)
         return f"{what} {said[0].upper()}{said[1:]}."
     named = [
-        f"“{key}” {minus(f'{value:.2f}')}" if seen else f"“{key}” masked"
+        f"{quoted(key)} {minus(f'{value:.2f}')}" if seen else f"{quoted(key)} masked"
         for key, value, seen in zip(keys, values[query].round(6), visible[query], strict=True)
     ]
-    return f"{what} Query “{queries[query]}” has weights: {', '.join(named)}."
+    return f"{what} Query {quoted(queries[query])} has weights: {', '.join(named)}."

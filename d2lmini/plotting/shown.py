@@ -1,14 +1,22 @@
 """What a ``show_…`` function returns: a figure that is on the page already, and can be kept."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 import base64
 import io
-from collections.abc import Callable
+import shutil
+from collections.abc import Mapping
 from html import escape
+from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from d2lmini.plotting._legible import for_output
 from d2lmini.plotting._svg import data_address
 from d2lmini.plotting.theme import CSS_DPI, PALETTES, PNG_DPI, book_style, running_shell
 
@@ -22,15 +30,23 @@ _UNSTAMPED: dict[str, dict[str, None]] = {
 }
 
 # Where the dark drawing takes the place of the light one: where the page says that it is dark, in
-# the words of this book's theme, JupyterLab, VS Code and Colab; and where it says nothing and the
-# reader's system is set to dark.
-_SILENT = "html:is(:not([data-theme]),[data-theme=auto]):not([theme])"
-_UNSTYLED = "body:not([data-jp-theme-light],[data-vscode-theme-kind])"
+# the words of this book's theme, Colab, JupyterLab and VS Code (whose one theme of high contrast is
+# dark unless it says "light" as well); and where it says nothing and the reader's system is dark.
+DARK_HOSTS = (
+    "html[data-theme=dark]",
+    "html[theme=dark]",
+    "[data-jp-theme-light=false]",
+    ".vscode-dark",
+    ".vscode-high-contrast:not(.vscode-high-contrast-light)",
+)
+_SILENT = (
+    "html:is(:not([data-theme]),[data-theme=auto]):not([theme]) "
+    "body:not([data-jp-theme-light],[data-vscode-theme-kind])"
+)
 DARK_STYLE = (
-    "<style>html[data-theme=dark] .d2lmini-figure>img,html[theme=dark] .d2lmini-figure>img,"
-    "[data-jp-theme-light=false] .d2lmini-figure>img,.vscode-dark .d2lmini-figure>img"
+    f"<style>{','.join(f'{host} .d2lmini-figure>img' for host in DARK_HOSTS)}"
     "{content:var(--dark)}@media (prefers-color-scheme:dark){"
-    f"{_SILENT} {_UNSTYLED} .d2lmini-figure>img{{content:var(--dark)}}}}"
+    f"{_SILENT} .d2lmini-figure>img{{content:var(--dark)}}}}"
     "@media print{.d2lmini-figure>img{content:normal!important}}</style>"
 )
 
@@ -74,22 +90,22 @@ class Shown:
         figure: Figure,
         axes: np.ndarray[Any, Any],
         alt: str,
-        draw: Callable[[str], str],
+        drawings: Mapping[str, str],
         more: str = "",
     ) -> None:
         self.figure = figure
         self.axes = axes
         self.alt = alt
-        self._draw = draw  # from "light" or "dark" to SVG
+        self._drawings = drawings  # SVG for "light" and "dark"
         self._more = more  # HTML that follows the picture
         self._on_page = False
 
     def __repr__(self) -> str:
         """Return the description: the same words on every run."""
-        return self.alt
+        return for_output(self.alt)
 
     def savefig(self, fname: Any, **kwargs: Any) -> None:
-        """Save the figure, with the same bytes on every run.
+        """Save the figure; png, svg and pdf have the same bytes on every run.
 
         Parameters
         ----------
@@ -97,18 +113,31 @@ class Shown:
             Where to; the ending gives the format.
         **kwargs
             As in `matplotlib.figure.Figure.savefig`; ``dpi`` is 192 unless given.
+
+        Raises
+        ------
+        ValueError
+            If matplotlib has no such format.
+        RuntimeError
+            If the format is pgf and XeLaTeX is not installed.
         """
-        ending = str(fname).rpartition(".")[-1] if not hasattr(fname, "write") else "png"
-        kind = str(kwargs.get("format") or ending).lower()
-        kwargs["metadata"] = _UNSTAMPED.get(kind, {}) | (kwargs.get("metadata") or {})
+        named = "" if hasattr(fname, "write") else Path(fname).suffix[1:]
+        kind = str(kwargs.get("format") or named or "png").lower()
+        kinds = self.figure.canvas.get_supported_filetypes()
+        if kind not in kinds:
+            raise ValueError(f"there is no format {kind!r}; there are {', '.join(sorted(kinds))}")
+        if stamps := _UNSTAMPED.get(kind, {}) | (kwargs.get("metadata") or {}):
+            kwargs["metadata"] = stamps  # other formats refuse any, an empty one as well
         with book_style():
+            if kind == "pgf" and not shutil.which(matplotlib.rcParams["pgf.texsystem"]):
+                raise RuntimeError("pgf measures its words with XeLaTeX, which is not installed")
             self.figure.savefig(fname, **kwargs)
 
     def svg(self, theme: str = "light") -> str:
         """Return the drawing for a page, "light" or "dark", as SVG."""
         if theme not in PALETTES:
             raise ValueError(f"theme must be 'light' or 'dark'; got {theme!r}")
-        return self._draw(theme)
+        return self._drawings[theme]
 
     def html(self) -> str:
         """Return the picture for a page of any theme: an image, and what may follow it."""

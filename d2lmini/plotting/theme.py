@@ -7,6 +7,8 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
+from d2lmini._lazy import WHAT_TO_INSTALL
+
 __all__ = ["COLORS", "PALETTES", "use_theme"]
 
 PALETTES: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -154,8 +156,7 @@ def needs_matplotlib() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        message = "figures need matplotlib: pip install 'd2lmini[plot]'"
-        raise ImportError(message, name=error.name) from error
+        raise ImportError(WHAT_TO_INSTALL["matplotlib"], name=error.name) from error
 
 
 @contextmanager

@@ -1,22 +1,26 @@
 """Attention of one query as a ledger: a row for each key, a column for each step."""
 
+import d2lmini.plotting._matplotlib  # noqa: F401
+
+# isort: split
+
 from collections.abc import Sequence
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
 
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._describe import VERY_LARGE, minus, two
 from d2lmini.plotting._inputs import Floats
 from d2lmini.plotting._layout import cut, text_width
+from d2lmini.plotting._legible import for_output, isolated, quoted
 from d2lmini.plotting._tables import table_style
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
-from d2lmini.plotting.theme import COLORS, MAX_WIDTH
+from d2lmini.plotting.theme import COLORS, MAX_WIDTH, tint
 from d2lmini.scores import dot_product_score, scaled_dot_product_score
 from d2lmini.weights import masked_softmax
 
@@ -103,7 +107,7 @@ class AttentionTrace:
              q·kᵢ     ÷√2                    αᵢvᵢ
     cat      2.00    1.41    1.41     0.80    8.04    0.00
     mat      0.00    0.00    0.00     0.20    0.00    1.96
-    output = column sums              1.00    8.04    1.96
+    output = column sums                      8.04    1.96
     """
 
     def __init__(
@@ -164,7 +168,7 @@ class AttentionTrace:
     @property
     def _heading(self) -> str:
         m = len(self.labels)
-        who = f"“{self.name}”" if self.name else "one query"
+        who = quoted(self.name) if self.name else "one query"
         return f"Attention of {who} over {m} key{'s' if m > 1 else ''}"
 
     def _rows(self) -> list[list[str]]:
@@ -178,7 +182,7 @@ class AttentionTrace:
         said = [f"{self._heading}."]
         for label, row, may in zip(self.labels, self._rows(), self._may, strict=True):
             seen = f"scaled {row[1]}, weight {row[3]}" if may else "masked, weight 0"
-            said.append(f"“{label}”: score {row[0]}, {seen}, adds {self._parts(row[4:])}.")
+            said.append(f"{quoted(label)}: score {row[0]}, {seen}, adds {self._parts(row[4:])}.")
         said.append(f"Output: {self._parts(list(map(_number, self.output)))}.")
         return " ".join(said)
 
@@ -187,7 +191,7 @@ class AttentionTrace:
         if not self.components:
             return f"({', '.join(numbers)})"
         pairs = zip(self.components, numbers, strict=True)
-        return f"({', '.join(f'{name} {number}' for name, number in pairs)})"
+        return f"({', '.join(f'{isolated(name)} {number}' for name, number in pairs)})"
 
     def __repr__(self) -> str:
         """Return the table as text."""
@@ -206,10 +210,9 @@ class AttentionTrace:
         for label, row in zip(self.labels, self._rows(), strict=True):
             cells = [f"{x:>{w}}" for x, w in zip(row, wide[:4] + [8] * (len(row) - 4), strict=True)]
             lines.append(f"{label:{side}}" + "".join(cells))
-        total = _number(float(self.weights.sum()))
         sums = "".join(f"{_number(x):>8}" for x in self.output)
-        lines.append(f"{'output = column sums':{side + 24}}{total:>9}{sums}")
-        return "\n".join(line.rstrip() for line in lines)
+        lines.append(f"{'output = column sums':{side + 33}}{sums}")
+        return for_output("\n".join(line.rstrip() for line in lines))
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook and a page."""
@@ -235,7 +238,6 @@ class AttentionTrace:
             head = f'<th scope="row">{escape(label)}</th>'
             body.append(f"<tr{off}>{head}{''.join(cells)}</tr>")
         sums = "".join(f"<td>{_number(x)}</td>" for x in self.output)
-        total = _number(float(self.weights.sum()))
         names = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.components or [])
         names = f"<tr>{'<td></td>' * 5}{names}</tr>" if names else ""
         return (
@@ -245,8 +247,8 @@ class AttentionTrace:
             f"<table><caption>{escape(self._heading)}</caption>"
             f'<thead><tr><th scope="col">key</th>{"".join(heads)}</tr>{names}</thead>'
             f"<tbody>{''.join(body)}</tbody>"
-            f'<tfoot><tr><th scope="row" colspan="4">output = Σ αᵢvᵢ</th>'
-            f"<td>{total}</td>{sums}</tr></tfoot></table></div></div>"
+            f'<tfoot><tr><th scope="row" colspan="5">output = Σ αᵢvᵢ</th>'
+            f"{sums}</tr></tfoot></table></div></div>"
         )
 
     def plot(self, *, show: bool = True) -> Shown:
@@ -345,7 +347,7 @@ class AttentionTrace:
         largest = max(float(abs(self.weighted).max()), 1e-9)
         for j, (x, text) in enumerate(zip(self.weighted[i], row[4:], strict=True)):
             left = place.cells + j * place.wide
-            _box(ax, left + 0.02, y, place.wide - 0.04, ROW - 0.05, _tint(_two(x / largest)))
+            _box(ax, left + 0.02, y, place.wide - 0.04, ROW - 0.05, _ground(_two(x / largest)))
             _write(ax, left + place.wide / 2, y, text, ink, "center")
 
 
@@ -371,13 +373,9 @@ def _two(share: float) -> float:
     return round(round(float(share), 6), 2) + 0.0
 
 
-def _tint(share: float) -> str:
-    """Return a ground for a number: red above 0, blue below, the page at 0."""
-    hue = COLORS["weight"] if share > 0 else COLORS["query"]
-    strength = 0.42 * abs(share) + 0.03
-    pairs = zip(to_rgb(COLORS["page"]), to_rgb(hue), strict=True)
-    red, green, blue = (page + strength * (full - page) for page, full in pairs)
-    return to_hex((red, green, blue))
+def _ground(share: float) -> str:
+    """Return a ground for a number: red above 0, grey below, the page at 0."""
+    return tint(COLORS["weight" if share > 0 else "muted"], 0.42 * abs(share) + 0.03)
 
 
 def _write(ax: Axes, x: float, y: float, text: str, color: str, where: str, **style: Any) -> None:

@@ -31,6 +31,34 @@ DEFECTS = {
     "html.md": ('# HTML\n\n<p><img src="../_static/card.png"></p>\n', "html.md:3: "),
     "file-name.md": ("# A name\n\n![card.png](_static/card.png)\n", "has no description"),
 }
+
+
+def with_output(**data):
+    """Return the text of a notebook that has one output."""
+    output = nbformat.v4.new_output("display_data", data)
+    cell = nbformat.v4.new_code_cell("1 + 1", execution_count=1, outputs=[output])
+    title = nbformat.v4.new_markdown_cell("# A notebook")
+    return nbformat.writes(nbformat.v4.new_notebook(cells=[title, cell]))
+
+
+# MyST-NB#306, bertviz#53: what would be stored, and missing on the page
+LOST = "https://example.org/lost"
+DEFECTS |= {
+    "widget.ipynb": (
+        with_output(**{"application/vnd.jupyter.widget-view+json": {}, "text/plain": "slider"}),
+        "cell 1 holds a widget without its state",
+    ),
+    "form.ipynb": (with_output(**{"application/pdf": "JVBERi0="}), "cell 1 holds application/pdf"),
+    "script.ipynb": (
+        with_output(**{"text/html": f'<script src="{LOST}.js"></script>', "text/plain": "x"}),
+        f"cell 1 loads {LOST}.js",
+    ),
+    "badge.md": (f"# A badge\n\n![a badge]({LOST}.svg)\n", f"{LOST}.svg is loaded from elsewhere"),
+    "frame.md": (
+        f'# A frame\n\n<iframe src="{LOST}.html" title="x"></iframe>\n',
+        f"{LOST}.html is loaded from elsewhere",
+    ),
+}
 DECORATIVE = """# Two pictures with nothing to say
 
 ```{image} _static/card.png

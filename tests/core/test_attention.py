@@ -173,6 +173,47 @@ def test_a_score_may_hide_keys_with_minus_infinity(xp):
     assert attention(query, key, value, score=score, mask=mask).output.tolist() == [[20], [0], [0]]
 
 
+def test_the_result_does_not_depend_on_which_function_the_score_is(xp):
+    """Not where scores overflow: one of -inf hides its key, whatever function gives it."""
+    for dtype, size in (("float64", 1e200), ("float32", 1e30), ("float16", 300.0)):
+        for keys, expected in (
+            ([[-size], [-2 * size]], [[0, 0]]),
+            ([[0.0], [-2 * size]], [[1, 0]]),
+            ([[-2 * size], [0.0]], [[0, 1]]),
+        ):
+            query, key, value = (
+                xp.asarray(x, dtype=getattr(xp, dtype)) for x in ([[size]], keys, [[1.0], [2.0]])
+            )
+            result = attention(query, key, value)
+            other = attention(query, key, value, score=lambda q, k: scaled_dot_product_score(q, k))
+            assert result.weights.tolist() == other.weights.tolist() == expected
+            assert result.output.tolist() == other.output.tolist()
+
+
+@needs_torch
+def test_scores_of_minus_infinity_alone_have_finite_gradients():
+    import torch
+
+    query, key = torch.tensor([[1e30], [1.0]]), torch.tensor([[-1e30], [-2e30]])
+    leaves = [x.requires_grad_() for x in (query, key, torch.ones(2, 1))]
+    with no_nan_in_backward():
+        output, weights = attention(*leaves)
+        (output.sum() + weights.square().sum()).backward()
+    assert weights.tolist() == [[0, 0], [1, 0]]
+    assert all(x.grad.isfinite().all() for x in leaves)
+
+
+def test_a_score_narrower_than_the_values(xp):
+    """Its weights are as wide as the values."""
+    query, key, value = inputs(xp, dtype="float64")
+    narrow = attention(
+        query, key, value, score=lambda q, k: xp.astype(dot_product_score(q, k), xp.float32)
+    )
+    assert dtype_name(narrow.output) == dtype_name(narrow.weights) == "float64"
+    ones = attention(query, key, value, score=lambda q, k: xp.astype(q @ k.mT > 99, xp.int64))
+    np.testing.assert_allclose(np.array(ones.weights.tolist()), 0.2)
+
+
 def test_a_score_of_another_float_width(xp):
     """The wider one wins, as everywhere."""
     query, key, value = inputs(xp, dtype="float32")

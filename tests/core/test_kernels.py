@@ -252,6 +252,15 @@ def test_half_precision_measures_distances_whose_square_does_not_fit_it(xp, kern
     np.testing.assert_allclose(np.asarray(output), exact.output, rtol=1e-3)
 
 
+def test_half_precision_compares_squares_that_do_not_fit_it(xp):
+    """(300 - 0)² / 2 and (300 - 1)² / 2 are both infinite in float16."""
+    query, key, value = ([[300.0]], [[0.0], [1.0]], [[10.0], [20.0]])
+    half = [xp.asarray(x, dtype=xp.float16) for x in (query, key, value)]
+    output, weights = nadaraya_watson(*half, width=1.0)
+    assert (output.tolist(), weights.tolist()) == ([[20]], [[0, 1]])
+    assert dtype_name(output) == dtype_name(weights) == "float16"
+
+
 def test_tiny_distances_are_measured_in_widths():
     query, key = np.array([[1e-200]]), np.array([[3e-200], [1e-200]])
     _, weights = nadaraya_watson(query, key, np.ones((2, 1)), kernel="boxcar", width=1e-200)

@@ -1,5 +1,8 @@
 """causal_mask, sliding_window_mask and padding_mask: who may attend to whom."""
 
+import functools
+import tracemalloc
+
 import numpy as np
 import oracles
 import pytest
@@ -177,6 +180,36 @@ def test_lengths_of_unsigned_integers(xp, dtype):
     """PyTorch does not compare these with int64 itself."""
     lengths = xp.asarray([2, 0], dtype=getattr(xp, dtype))
     assert as_rows(padding_mask(lengths, 3)[:, 0, :]) == ["xx.", "..."]
+
+
+# Memory: long sequences have many pairs of tokens
+
+
+def test_no_mask_takes_more_than_a_few_bytes_for_each_pair():
+    n, like = 500, np.zeros(0)
+    for make in (causal_mask, functools.partial(sliding_window_mask, window=3)):
+        tracemalloc.start()
+        make(n, like=like)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 4 * n * n  # one number of 8 bytes would be twice that
+
+
+@needs_torch
+def test_no_tensor_takes_more_than_one_byte_for_each_pair():
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watched(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            sizes.append(result.numel() * result.element_size())
+            return result
+
+    n, like, sizes = 100, torch.zeros(0), []
+    with Watched():
+        mask = causal_mask(n, like=like) & sliding_window_mask(n, window=3, like=like)
+    assert mask.numel() == max(sizes) == n * n
 
 
 # Where PyTorch runs a function before there are numbers

@@ -53,7 +53,18 @@ def test_an_exercise_is_complete(exercise):
 
 NAMED = {  # the slips that are known from elsewhere and that this book must catch
     "softmax": {"axis", "whole-matrix", "no-max", "one-max", "no-exp", "no-keepdims"},
-    "masked_softmax": {"polarity", "zeroed-scores", "after-softmax", "ignored", "no-keepdims"},
+    "masked_softmax": {
+        "polarity",
+        "zeroed-scores",
+        "after-softmax",
+        "ignored",
+        "no-keepdims",
+        "no-max",
+        "hidden-maximum",
+        "one-maximum",
+        "repaired-late",
+    },
+    "additive_score": {"row-by-row", "same-axis", "multiplied", "tanh-early", "no-tanh"},
     "attention": {"no-scale", "scale-d", "scale-late", "axis", "no-softmax", "not-transposed"},
     "weighted_average": {"not-normalised", "no-keepdims"},
     "split_heads": {"no-transpose", "reshape-only", "interleaved"},

@@ -48,8 +48,30 @@ def soft_lookup(scores, values, temperature):
     return oracles.weighted_sum(oracles.masked_softmax(scores / temperature), values)
 
 
-def values_used(weights):
-    return [math.exp(-sum(w * math.log(w) for w in row if w > 0)) for row in weights.tolist()]
+def ask_or_nobody(query, key, value, least):
+    rows = []
+    for one in query.tolist():
+        scores = []
+        for other in key.tolist():
+            lengths = math.hypot(*one) * math.hypot(*other)
+            scores.append(math.fsum(a * b for a, b in zip(one, other, strict=True)) / lengths)
+        e = [math.exp(score / 0.1) for score in scores]
+        mixed = [
+            math.fsum(w * v for w, v in zip(e, column, strict=True)) / math.fsum(e)
+            for column in value.T.tolist()
+        ]
+        rows.append(mixed if max(scores) >= least - 1e-12 else [0.0] * len(mixed))
+    return rows
+
+
+def change_without(query, key, value):
+    def output(kept):
+        rows = attend(query[None] * key.shape[1] ** 0.5, key[kept], value[kept])
+        return rows[0]
+
+    everyone = list(range(len(key)))
+    whole = output(everyone)
+    return [math.dist(whole, output([j for j in everyone if j != i])) for i in everyone]
 
 
 def click_gradient(scores, clicked, temperature):
@@ -169,7 +191,8 @@ LOOPS = {
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
     "trigram_vectors": trigram_vectors,
     "soft_lookup": soft_lookup,
-    "values_used": values_used,
+    "ask_or_nobody": ask_or_nobody,
+    "change_without": change_without,
     "click_gradient": click_gradient,
     "weighted_average": weighted_average,
     "softmax": oracles.masked_softmax,
@@ -180,7 +203,6 @@ LOOPS = {
     "padding_mask": padding_mask,
     "masked_softmax": oracles.masked_softmax,
     "attention": attend,
-    "attention_columns": lambda query, key, value: attend(query.T, key.T, value.T).T,
     "additive_score": additive_score,
     "count_parameters": lambda d_model, d_k, d_v: sum(
         np.empty((d_model, d)).size for d in (d_k, d_k, d_v)

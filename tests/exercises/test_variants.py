@@ -105,7 +105,25 @@ def attention(query, key, value):
     import d2lmini
     return d2lmini.attention(query, key, value).output""",
     ],
+    "additive_score": [
+        """
+def additive_score(q, k, a, b, w):
+    return np.array([[np.tanh(x @ a + y @ b) @ w for y in k] for x in q])""",
+        """
+def additive_score(q, k, a, b, w):
+    return np.einsum("nmh,h->nm", np.tanh((q @ a)[:, None] + k @ b), w)""",
+    ],
+    "padding_mask": [
+        """
+def padding_mask(lengths, m):
+    return np.array([[[j < n for j in range(m)]] for n in lengths])""",
+    ],
     "causal_mask": [
+        """
+def causal_mask(n, m):
+    if n < m:  # the last rows of the square one
+        return causal_mask(m, m)[m - n :]
+    return np.arange(m) <= np.arange(m - n, m)[:, None]""",
         """
 def causal_mask(n, m):
     return np.tril(np.ones((n, m), dtype=bool), m - n)""",
@@ -154,11 +172,6 @@ def masked_softmax(scores, mask):
         """
 def cosine_scores(q, k):
     return F.cosine_similarity(q[:, None], k[None], dim=-1)"""
-    ],
-    "attention_columns": [
-        """
-def attention_columns(query, key, value):
-    return value @ (key.transpose(0, 1) @ query / key.shape[0] ** 0.5).softmax(0)"""
     ],
     "batched_self_attention": [
         """

@@ -6,6 +6,7 @@ tables and `$`-formulas. Each function returns what is wrong, in words that say 
 
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -80,7 +81,7 @@ def empty_links(text: str) -> list[str]:
     """Return links without words, and pictures without a description."""
     found = []
     for children in lines_of(text):
-        for token, after in zip(children, [*children[1:], None], strict=True):
+        for token, after in pairwise([*children, None]):
             if token.type == "link_open" and after.type == "link_close":
                 found.append(f"a link to {token.attrs['href']} without words")
             if token.type == "image" and not token.content.strip():

@@ -10,13 +10,12 @@ import ast
 import copy
 import os
 import random
-import re
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from d2lmini.exercises import find
-from d2lmini.exercises.notebook import posed
+from d2lmini.exercises.notebook import checked
 from scripts import notebooks
 from tests.notebooks import strict
 
@@ -40,7 +39,7 @@ def players(notebook) -> list:
 
 def exercise_of(cell):
     """Return the exercise that a cell poses, if it does."""
-    names = posed([cell.source]) if "@check" in cell.source else set()
+    names = set(checked([cell.source])) if "@check" in cell.source else set()
     return find(names.pop()) if names else None
 
 
@@ -60,39 +59,10 @@ def wrong(exercise) -> str:
     return WRONG.format(function=exercise.function, name=exercise.name, which=0)
 
 
-def compared(outputs) -> list[dict]:
-    """Return what is compared of some outputs: all but counts and addresses."""
-    return [sanitised({k: v for k, v in out.items() if k != "execution_count"}) for out in outputs]
-
-
-def sanitised(thing):
-    """Return the same without addresses in memory, which differ from run to run."""
-    if isinstance(thing, str):
-        return re.sub(strict.ADDRESS, "at 0x", thing)
-    if isinstance(thing, dict):
-        return {key: sanitised(value) for key, value in thing.items()}
-    if isinstance(thing, list):
-        return [sanitised(value) for value in thing]
-    return thing
-
-
 def difference(stored, fresh) -> str:
     """Say in a line how what a cell gives differs from what is stored; empty if it does not."""
-    stored, fresh = copy.deepcopy(stored), copy.deepcopy(fresh)
-    strict.accept_rounding(strict.pictures_of(fresh), strict.pictures_of(stored))
-    one, two = compared(stored), compared(fresh)
-    if one == two:
-        return ""
-    for before, after in zip(one, two, strict=False):
-        if before != after:
-            return f"gives {brief(after)}, not {brief(before)}"
-    return f"gives {len(two)} outputs, not {len(one)}"
-
-
-def brief(output: dict) -> str:
-    """Return the first words of an output."""
-    data = output.get("data", {})
-    return repr(output.get("text") or data.get("text/plain") or data)[:120]
+    found = strict.differences(copy.deepcopy(fresh), copy.deepcopy(stored))
+    return "; ".join(" ".join(line.split()) for line in found)[:400]
 
 
 class Player:

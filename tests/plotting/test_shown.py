@@ -226,7 +226,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert run_python(program) == "figures need matplotlib: pip install 'd2lmini[plot]'"
+    assert run_python(program) == "figures need matplotlib: pip install matplotlib"
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -1,6 +1,7 @@
-"""Attention when the sequence grows: the key-value cache (chapters 5 and 8)."""
+"""Attention when the sequence grows: the key-value cache (chapter 5)."""
 
-from d2lmini._arrays import Array, check_rank, floating, whole_number
+from d2lmini._arrays import A, Array, floating
+from d2lmini._checks import check_one_value_for_each_key, check_tables, whole_number
 
 __all__ = ["KeyValueCache"]
 
@@ -61,7 +62,7 @@ class KeyValueCache:
         """How many earlier positions the next `append` returns: those that its first token sees."""
         return len(self) if self.window is None else min(len(self), self.window - 1)
 
-    def append(self, key: Array, value: Array) -> tuple[Array, Array]:
+    def append(self, key: A, value: A) -> tuple[A, A]:
         """Add the keys and values of the newest n tokens.
 
         Parameters
@@ -87,26 +88,27 @@ class KeyValueCache:
             those of what is kept. The cache is then as it was.
         """
         xp, key, value = floating(key=key, value=value)
-        for name, new in (("key", key), ("value", value)):
-            check_rank(name, new)
-        if key.shape[:-1] != value.shape[:-1]:
+        check_tables(key=key, value=value)
+        check_one_value_for_each_key(key, value)
+        if key.shape[:-2] != value.shape[:-2]:
             raise ValueError(
-                f"each key needs one value, got key {tuple(key.shape)} and value "
-                f"{tuple(value.shape)}"
+                f"key {tuple(key.shape)} and value {tuple(value.shape)} must agree in all axes but "
+                "the last"
             )
         seen = self.context + key.shape[-2]
-        old_keys, old_values = [], []
+        old_keys: list[Array] = []
+        old_values: list[Array] = []
         if self.key is not None and self.value is not None:
             _check_continues("key", key, self.key)
             _check_continues("value", value, self.value)
             old_keys, old_values = [self.key], [self.value]
-        key = xp.concat([*old_keys, key], axis=-2)  # always a copy: the caller's stay his own
+        key = xp.concat([*old_keys, key], axis=-2)  # a copy, even of the first
         value = xp.concat([*old_values, value], axis=-2)
         length = key.shape[-2]
         self.key, self.value = key, value
         if self.window is not None and length > self.window:
             first = length - self.window
-            self.key = xp.concat([key[..., first:, :]], axis=-2)  # a view would keep all in memory
+            self.key = xp.concat([key[..., first:, :]], axis=-2)  # a view would hold on to all
             self.value = xp.concat([value[..., first:, :]], axis=-2)
         return key[..., length - seen :, :], value[..., length - seen :, :]
 
