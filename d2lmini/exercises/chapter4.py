@@ -173,7 +173,10 @@ def project(x, w_q, w_k, w_v):
 
 def _who_is_read(build: Callable[[int], Any], n: int) -> Array:
     """Return which weights are above 0.9 if the tokens 1 to n are one-hot vectors."""
-    matrices = [getattr(matrix, "detach", lambda m=matrix: m)() for matrix in build(n)]
+    built = build(n)
+    if not isinstance(built, tuple | list) or len(built) != 2:
+        raise TypeError(f"expected the two matrices w_q and w_k, got {type(built).__name__}")
+    matrices = [matrix.detach() if hasattr(matrix, "detach") else matrix for matrix in built]
     w_q, w_k = (np.asarray(matrix, dtype=float) for matrix in matrices)
     x = np.eye(n)
     return np.asarray(attention(x @ w_q, x @ w_k, x).weights > 0.9, dtype=float)
@@ -302,6 +305,7 @@ register(
                 "This M compares the key of token i with the query of token j. The asking token "
                 "stands on the left, so W_Q does too.",
                 lambda w_q, w_k: w_k @ w_q.T / np.sqrt(w_q.shape[-1]),
+                also=(lambda w_q, w_k: w_k @ w_q.T,),
             ),
             Mistake(
                 "inner",
@@ -508,6 +512,11 @@ def _one_head(attend: Callable[..., Any], *, bias: bool = False) -> Callable[[in
     return build
 
 
+def _exp_without_max(query: Any, key: Any) -> Any:
+    e = (query @ key.mT / key.shape[-1] ** 0.5).exp()
+    return e / e.sum(-1, keepdim=True)
+
+
 def _of_parameters(*, transposed: bool) -> Callable[[int, int, int], Any]:
     """Return what builds a head of bare matrices, as they stand in the formula or as stored."""
 
@@ -652,6 +661,41 @@ register(
                         (query @ key.mT / key.shape[-1] ** 0.5).softmax(-1) @ x
                     )
                 ),
+            ),
+            Mistake(
+                "scale-axis",
+                "You divided by the root of another axis. With a batch in front, the number of "
+                "components of a key is the last axis of its shape.",
+                _one_head(
+                    lambda x, query, key, value: (
+                        (query @ key.mT / key.shape[0] ** 0.5).softmax(-1) @ value
+                    )
+                ),
+                also=(
+                    _one_head(
+                        lambda x, query, key, value: (
+                            (query @ key.mT / key.shape[1] ** 0.5).softmax(-1) @ value
+                        )
+                    ),
+                ),
+            ),
+            Mistake(
+                "no-softmax",
+                "The scores were used as weights. A softmax turns them into shares first.",
+                _one_head(
+                    lambda x, query, key, value: query @ key.mT / key.shape[-1] ** 0.5 @ value
+                ),
+            ),
+            Mistake(
+                "keys-mixed",
+                "You mixed the keys. What is added up are the values, w_v(x).",
+                _one_head(lambda x, query, key, value: attention(query, key, key).output),
+            ),
+            Mistake(
+                "no-max",
+                "Right for small scores. exp overflows for large ones: subtract the largest of "
+                "each row first, or use PyTorch's own softmax.",
+                _one_head(lambda x, query, key, value: _exp_without_max(query, key) @ value),
             ),
             Mistake(
                 "causal",
