@@ -22,6 +22,7 @@ def _weighted_average_cases() -> list[Case]:
         tables([[3, 1]], [[10], [20]]),
         tables([[1, 3], [2, 2], [4, 1]], [[10, 0], [20, 5]]),
         tables([[1, 0, 3], [5, 2, 3]], [[1, 2, 0, 1], [3, 0, 5, 1], [4, 4, 1, 0]]),
+        tables([[0.1, 0.25], [1.5, 0.5], [0.3, 0.3]], [[0.5, -1.25, 2], [-0.75, 3.1, 0]]),
     ]
 
 
@@ -95,7 +96,14 @@ def _softmax_cases() -> list[Case]:
         tables([[0, 1, 3], [1, 1, 0]]),
         tables([[1000, 1001, 999]]),
         tables([[-1000, -1001], [3, 1], [0, 0]]),
+        tables([[-0.5, 0.3, -2.25], [900.5, 899.75, 900]]),
+        tables([[0.2, -1800, -2000.5]]),
+        tables([[-710, -708.5, -709, -712], [0.1, 0.7, -0.4, 0]]),
     ]
+
+
+def _hardmax(scores: Array) -> Array:
+    return np.eye(scores.shape[-1])[scores.argmax(axis=-1)]
 
 
 register(
@@ -104,8 +112,8 @@ register(
         chapter=2,
         difficulty="easy",
         minutes=10,
-        task="Turn scores (n, m) into weights (n, m): positive, each row summing to 1. "
-        "Scores of 1000 must not overflow.",
+        task="Turn scores (n, m) into weights (n, m): at least 0, each row summing to "
+        "1. Scores of 1000 must not overflow.",
         returns={"weights": "(queries, keys)"},
         reference=softmax,
         cases=_softmax_cases,
@@ -147,6 +155,24 @@ register(
                 lambda scores: naive_softmax(scores - scores.max()),
             ),
             Mistake(
+                "minimum",
+                "You subtracted the smallest score of each row. The largest is still above 0, and "
+                "exp of it can overflow.",
+                lambda scores: naive_softmax(scores - scores.min(axis=-1, keepdims=True)),
+                also=(lambda scores: naive_softmax(scores - scores.mean(axis=-1, keepdims=True)),),
+            ),
+            Mistake(
+                "absolute",
+                "The sign of the scores is lost: a score of −1000 is the worst, not the best.",
+                lambda scores: softmax(np.abs(scores)),
+                also=(lambda scores: naive_softmax(np.abs(scores)),),
+            ),
+            Mistake(
+                "hardmax",
+                "All weight goes to the largest score. The softmax gives every key its share.",
+                _hardmax,
+            ),
+            Mistake(
                 "no-keepdims",
                 "The maxima or sums of the rows came out as (n,), which lies along the columns of "
                 "a matrix. They must stay a column, (n, 1).",
@@ -165,9 +191,108 @@ register(
             "stay columns and broadcast along the rows.",
         ),
         solution="""\
-def softmax(scores):
+def my_softmax(scores):
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)""",
+    )
+)
+
+
+# How many values are used
+
+
+def _entropy(weights: Array) -> Array:
+    logarithms = np.log(np.where(weights > 0, weights, 1.0))
+    return -(weights * logarithms).sum(axis=-1)
+
+
+register(
+    Exercise(
+        name="values_used",
+        chapter=2,
+        difficulty="medium",
+        minutes=15,
+        task="How many values does each query really use? From weights (n, m), compute exp(H) with "
+        "the entropy H of each row: 1 for one-hot weights, m for equal ones. Return (n,).",
+        returns={"values used": "(queries,)"},
+        reference=lambda weights: np.exp(_entropy(weights)),
+        cases=lambda: [
+            tables([[0.5, 0.5]]),
+            tables([[0.25, 0.25, 0.5], [0.1, 0.6, 0.3]]),
+            tables([[1, 0, 0], [0.5, 0, 0.5]]),
+            tables([[0.05, 0.15, 0.35, 0.45], [0.97, 0.01, 0.01, 0.01], [0, 0.3, 0, 0.7]]),
+        ],
+        mistakes=(
+            Mistake(
+                "entropy",
+                "This is the entropy itself. Its exponential counts values.",
+                _entropy,
+                also=(lambda weights: -(weights * np.log(weights)).sum(axis=-1),),
+            ),
+            Mistake(
+                "sign",
+                "The sign of the entropy is missing: logarithms of weights are negative.",
+                lambda weights: np.exp(-_entropy(weights)),
+                also=(lambda weights: np.exp((weights * np.log(weights)).sum(axis=-1)),),
+            ),
+            Mistake(
+                "base",
+                "The logarithm has base 2 and the exponential base e. Use the same base in both.",
+                lambda weights: np.exp(_entropy(weights) / np.log(2)),
+                also=(lambda weights: np.exp(-(weights * np.log2(weights)).sum(axis=-1)),),
+            ),
+            Mistake(
+                "zero-weight",
+                "Right as long as all weights are positive. For a weight of 0, log gives −inf and "
+                "0 · (−inf) is nan; its share of the entropy is 0.",
+                lambda weights: np.exp(-(weights * np.log(weights)).sum(axis=-1)),
+            ),
+            Mistake(
+                "whole-matrix",
+                "You summed over all rows. Each query has an entropy of its own.",
+                lambda weights: np.exp(_entropy(weights).sum()),
+                also=(lambda weights: np.exp(-(weights * np.log(weights)).sum()),),
+            ),
+            Mistake(
+                "inverse-squares",
+                "This is one divided by the sum of the squared weights. It counts values too, but "
+                "in another way; take the exponential of the entropy.",
+                lambda weights: 1 / (weights**2).sum(axis=-1),
+            ),
+            Mistake(
+                "axis",
+                "You summed down the columns. Each query is a row, and has an entropy of its own.",
+                lambda weights: np.exp(_entropy(weights.T)),
+            ),
+            Mistake(
+                "mean",
+                "The numbers −ln α are averaged as if all counted alike. Each must count with its "
+                "own weight, and their sum is not divided by m.",
+                lambda weights: np.exp(_entropy(weights) / weights.shape[-1]),
+                also=(
+                    lambda weights: np.exp(
+                        -np.log(np.where(weights > 0, weights, 1)).mean(axis=-1)
+                    ),
+                    lambda weights: np.exp(-np.log(weights).mean(axis=-1)),
+                ),
+            ),
+            Mistake(
+                "counted",
+                "You counted the weights that are not 0. A weight of 0.01 should hardly count.",
+                lambda weights: (weights > 0).sum(axis=-1),
+            ),
+        ),
+        hints=(
+            "Two equal weights use 2 values, three equal weights 3. The entropy of m equal weights "
+            "is the logarithm of m.",
+            "H = −Σᵢ αᵢ ln αᵢ, where a weight of 0 contributes 0. The answer is exp(H).",
+            "Keep log away from 0: np.where(weights > 0, weights, 1) has logarithm 0 there. Sum "
+            "over axis=-1.",
+        ),
+        solution="""\
+def values_used(weights):
+    logarithms = np.log(np.where(weights > 0, weights, 1.0))
+    return np.exp(-(weights * logarithms).sum(axis=-1))""",
     )
 )
 
@@ -175,8 +300,12 @@ def softmax(scores):
 # Kernel regression
 
 
+def _differences(query: Array, key: Array) -> Array:
+    return query[:, None, :] - key[None, :, :]
+
+
 def _squared_distances(query: Array, key: Array) -> Array:
-    return ((query[:, None, :] - key[None, :, :]) ** 2).sum(axis=-1)
+    return (_differences(query, key) ** 2).sum(axis=-1)
 
 
 def _kernel_regression(query: Array, key: Array, value: Array, width: float) -> Array:
@@ -189,6 +318,7 @@ def _kernel_regression_cases() -> list[Case]:
         (*tables([[0, 1], [2, 2]], [[0, 0], [1, 2], [3, 1]], [[1], [5], [3]]), 3.0),
         (*tables([[0], [1], [2]], [[0], [2]], [[1, 7], [5, 0]]), 0.5),
         (*tables([[100], [1]], [[0], [1], [3]], [[1, 2], [5, 0], [3, 3]]), 0.5),
+        (*tables([[0.25, -1.5]], [[0.5, 0], [-2.5, 1.75], [0.5, 0]], [[0.1], [-0.7], [2.3]]), 1.5),
     ]
 
 
@@ -240,6 +370,35 @@ register(
                         softmax(-np.sqrt(_squared_distances(query, key)) / (2 * width**2)) @ value
                     )
                 ),
+            ),
+            slip(
+                "one-component",
+                "The differences are summed before they are squared, so that those of two "
+                "components can cancel. Square first, then sum over the components.",
+                lambda softmax: (
+                    lambda query, key, value, width: (
+                        softmax(-((_differences(query, key).sum(axis=-1)) ** 2) / (2 * width**2))
+                        @ value
+                    )
+                ),
+            ),
+            slip(
+                "mean-distance",
+                "The squared differences are averaged over the components. Their sum is the "
+                "squared distance.",
+                lambda softmax: (
+                    lambda query, key, value, width: (
+                        softmax(-(_differences(query, key) ** 2).mean(axis=-1) / (2 * width**2))
+                        @ value
+                    )
+                ),
+            ),
+            Mistake(
+                "nearest",
+                "Only the nearest key is read. The kernel gives every key a share.",
+                lambda query, key, value, width: value[
+                    _squared_distances(query, key).argmin(axis=-1)
+                ],
             ),
             slip(
                 "sign",
@@ -302,11 +461,17 @@ def _centred(weights: Array, key: Array, value: Array) -> Array:
     return (weights[:, None] * (value - weights @ value)).T @ (key - weights @ key)
 
 
+def _own_scores(weights: Array, key: Array, value: Array) -> Array:
+    return ((weights * (1 - weights))[:, None] * value).T @ key
+
+
 def _output_gradient_cases() -> list[Case]:
     return [
         tables([1, 0], [[0, 1], [1, 0]], [[0], [4]]),
         tables([0, 1, 1], [[1, 0, 0], [0, 1, -1], [1, 1, 0], [0, 0, 1]], np.eye(4, 2) * 3),
         tables([1, -1], [[1, 0], [0, 1], [1, 1]], [[1, 2, 0], [0, 1, 5], [3, 0, 1]]),
+        tables([0.5, -0.25], [[-0.5, 1.5], [0.75, -1], [2, 0.1]], [[-1.5], [0.25], [0.6]]),
+        tables([300, 100], [[3, 0], [2, 2.5], [3, -0.01]], [[1, 0.5], [0, 2], [-4, 1]]),
     ]
 
 
@@ -346,6 +511,31 @@ register(
                 "This is the covariance of the keys with themselves. The output is made of values: "
                 "one of the two factors must come from them.",
                 lambda query, key, value: _centred(softmax(key @ query), key, key),
+            ),
+            Mistake(
+                "values-only",
+                "This is the covariance of the values with themselves. The weights move with the "
+                "keys: one of the two factors must come from them.",
+                lambda query, key, value: _centred(softmax(key @ query), value, value),
+            ),
+            Mistake(
+                "diagonal",
+                "The slope of each weight along its own score only. When one score rises, the "
+                "weights of the other keys change too.",
+                lambda query, key, value: _own_scores(softmax(key @ query), key, value),
+            ),
+            Mistake(
+                "scaled",
+                "The scores are divided by √d. Here the score is the plain dot product.",
+                lambda query, key, value: _centred(
+                    softmax(key @ query / np.sqrt(len(query))), key, value
+                ),
+            ),
+            Mistake(
+                "no-max",
+                "Right at moderate scores. With large ones exp overflows: subtract the largest "
+                "score first.",
+                lambda query, key, value: _centred(naive_softmax(key @ query), key, value),
             ),
             Mistake(
                 "divided-by-m",
@@ -399,6 +589,21 @@ def _all_weights(x: Array, width: float) -> Array:
     return softmax(-((x[:, None] - x) ** 2) / (2 * width**2))
 
 
+def _naive_left_out(x: Array, width: float) -> Array:
+    closeness = np.exp(-((x[:, None] - x) ** 2) / (2 * width**2)) * (1 - np.eye(len(x)))
+    return closeness / closeness.sum(axis=-1, keepdims=True)
+
+
+def _elsewhere(x: Array, width: float) -> Array:
+    gaps = x[:, None] - x
+    return softmax(np.where(gaps == 0, -np.inf, -(gaps**2) / (2 * width**2)))
+
+
+def _by_distance(x: Array, width: float) -> Array:
+    scores = -np.abs(x[:, None] - x) / (2 * width**2)
+    return softmax(np.where(np.eye(len(x)) > 0, -np.inf, scores))
+
+
 def _root_mean_square(errors: Array) -> Array:
     return np.sqrt(np.mean(errors**2))
 
@@ -409,6 +614,8 @@ def _leave_one_out_cases() -> list[Case]:
         (*tables([0, 1, 2, 5], [1, 0, 4, 2]), 2.0),
         (*tables([0, 0.5, 1, 2, 2.5], [3, 1, 4, 1, 5]), 0.5),
         (*tables([0, 1, 100], [1, 2, 5]), 0.5),
+        (*tables([0, 0, 1.5, 4], [1.25, 3, -2, 0.5]), 1.5),
+        (*tables([-2.5, 3, -0.5], [0.5, -1.75, 2]), 0.75),
     ]
 
 
@@ -419,7 +626,8 @@ register(
         difficulty="hard",
         minutes=30,
         task="How well does kernel regression with a Gaussian of this width predict each y (m,) at "
-        "x (m,) from all the other points? Return one number, the root of the mean squared error.",
+        "x (m,) from all the other points? Return one number, the root of the mean squared error. "
+        "Points far from all others must not give nan.",
         returns={"error": "()"},
         reference=_leave_one_out_error,
         cases=_leave_one_out_cases,
@@ -437,6 +645,39 @@ register(
                 lambda x, y, width: _root_mean_square(
                     _all_weights(x, width) * (1 - np.eye(len(x))) @ y - y
                 ),
+            ),
+            Mistake(
+                "underflow",
+                "Right where points are near one another. For a point far from all others every "
+                "kernel value underflows to 0, and 0 / 0 is nan. Subtract the largest score of "
+                "each row before exp.",
+                lambda x, y, width: _root_mean_square(_naive_left_out(x, width) @ y - y),
+                also=(
+                    lambda x, y, width: _root_mean_square(
+                        np.nan_to_num(_naive_left_out(x, width)) @ y - y
+                    ),
+                ),
+            ),
+            Mistake(
+                "by-place",
+                "Every point at the same place is left out, not only the point itself. Another "
+                "point there is evidence like any other.",
+                lambda x, y, width: _root_mean_square(_elsewhere(x, width) @ y - y),
+            ),
+            Mistake(
+                "width-not-squared",
+                "The width is not squared: the exponent is −u² / (2 w²).",
+                lambda x, y, width: _root_mean_square(_residuals(x, y, np.sqrt(width))),
+            ),
+            Mistake(
+                "no-half",
+                "A factor of 2 is missing: the exponent of the Gaussian is −u² / (2 w²).",
+                lambda x, y, width: _root_mean_square(_residuals(x, y, width / np.sqrt(2))),
+            ),
+            Mistake(
+                "distance-not-squared",
+                "The distance is not squared: the exponent is −u² / (2 w²).",
+                lambda x, y, width: _root_mean_square(_by_distance(x, width) @ y - y),
             ),
             Mistake(
                 "no-root",

@@ -11,6 +11,7 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
+from matplotlib.ticker import NullLocator
 
 from d2lmini.plotting._dark_maps import dark_map
 from d2lmini.plotting._inputs import Bools, Floats
@@ -173,7 +174,6 @@ def _write_ticks(ax: Axes, picture: Picture, *, left: bool, bottom: bool) -> Non
     """Label the ticks of the outer panels; a tick is a label without a mark."""
     if not (left or bottom):
         ax.set_axis_off()
-        return
     layout, words = picture.layout, picture.words
     style: dict[str, Any] = {"length": 0, "pad": PAD * 72, "labelsize": TICK}
     if bottom:
@@ -183,12 +183,12 @@ def _write_ticks(ax: Axes, picture: Picture, *, left: bool, bottom: bool) -> Non
         turned = tilted | {"rotation": angle, "parse_math": False}
         ax.set_xticks(layout.xticks.positions, labels=layout.xticks.texts, **turned)
     else:
-        ax.xaxis.set_visible(False)
+        ax.xaxis.set_major_locator(NullLocator())
     if left:
         ax.tick_params(axis="y", labelcolor=axis_color(words.ylabel), **style)
         ax.set_yticks(layout.yticks.positions, labels=layout.yticks.texts, parse_math=False)
     else:
-        ax.yaxis.set_visible(False)
+        ax.yaxis.set_major_locator(NullLocator())
 
 
 def _write_labels(figure: Figure, picture: Picture) -> None:

@@ -4,6 +4,7 @@ import base64
 import io
 import re
 import struct
+import warnings
 import zlib
 from typing import Any
 
@@ -55,7 +56,8 @@ def from_matplotlib(figure: Figure) -> str:
     import matplotlib
 
     buffer = io.StringIO()
-    with book_style(axes=True):
+    with book_style(axes=True), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a browser has more fonts
         matplotlib.rcParams["svg.fonttype"] = "none"
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return tidy(legal(buffer.getvalue()), *figure.get_size_inches())

@@ -88,9 +88,11 @@ def show_figure(
     >>> rise
     A line from 0 up to 1.
     """
+    if isinstance(alt, str) and not alt.strip():
+        raise ValueError("alt is empty; say what the picture shows, for those who do not see it")
     described = read_alt(alt)
     if described is None:
-        raise TypeError("alt must be a string that says what the picture shows; got None")
+        raise TypeError("alt must be a string; got NoneType")
     for name, size in (("width", width), ("height", height)):
         if not (math.isfinite(size) and 0 < size <= 100):
             raise ValueError(f"{name} must lie between 0 and 100 inches; got {size:g}")
@@ -165,16 +167,18 @@ def draw_twice(
 
 def _make_legible(figure: Figure) -> None:
     """Send the words of a figure through the gate, formulas apart; tick labels are words too."""
-    for axis in figure.findobj(Axis):
+    axes: list[Any] = figure.findobj(Axis)
+    for axis in axes:
         places = axis.get_majorticklocs()
         words = axis.get_major_formatter().format_ticks(places)
         passed = [word if is_math_text(word) else legible(word, keep="\n") for word in words]
         if passed != words:
             axis.set_ticks(places, labels=passed)
-    for text in figure.findobj(Text):
-        words = text.get_text()
-        if (passed := legible(words, keep="\n")) != words and not is_math_text(words):
-            text.set_text(passed)
+    texts: list[Any] = figure.findobj(Text)
+    for text in texts:
+        told = text.get_text()
+        if (gated := legible(told, keep="\n")) != told and not is_math_text(told):
+            text.set_text(gated)
 
 
 def _pyplot_figures() -> list[int]:

@@ -6,6 +6,7 @@ import json
 import nbformat
 import pytest
 
+from _ext import running
 from d2lmini.plotting import show_heatmaps
 from scripts import notebooks
 from scripts.notebooks import read_notebook
@@ -235,3 +236,19 @@ def test_what_is_wrong_is_named_with_its_file(said, name):
 
 def test_nothing_is_said_of_a_good_page(said):
     assert not [line for line in said if "good.ipynb" in line or "glossary" in line.split(":")[0]]
+
+
+def test_once_it_is_published_a_chapter_leads_to_the_places_that_run_it():
+    """In the order of the buttons over the page, the notebook itself first."""
+    buttons = [
+        {"text": "Binder", "url": "https://b"},
+        {"text": "Colab", "url": "https://c"},
+        {"label": "download-source-button", "url": "x.ipynb"},
+        {"label": "pdf-button", "text": "The book as PDF", "url": "book.pdf"},
+    ]
+    assert running.ways({"header_buttons": buttons}) == [
+        ("download the notebook", "x.ipynb"),
+        ("run it on Binder", "https://b"),
+        ("run it on Colab", "https://c"),
+    ]
+    assert running.ways({}) == []

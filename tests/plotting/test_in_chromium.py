@@ -82,6 +82,22 @@ def tokens():
             },
             DARK,
         ),
+        (
+            {
+                "scheme": "light",
+                "around": 'class="vscode-high-contrast" '
+                'data-vscode-theme-kind="vscode-high-contrast"',
+            },
+            DARK,
+        ),
+        (
+            {
+                "scheme": "dark",
+                "around": 'class="vscode-high-contrast vscode-high-contrast-light" '
+                'data-vscode-theme-kind="vscode-high-contrast-light"',
+            },
+            LIGHT,
+        ),
         ({"scheme": "dark", "root": 'theme="light"'}, LIGHT),
         ({"scheme": "light", "root": 'theme="dark"'}, DARK),
         ({"scheme": "dark", "java_script_enabled": False}, DARK),

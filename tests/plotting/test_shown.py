@@ -4,6 +4,8 @@ import base64
 import hashlib
 import io
 import os
+import pickle
+import shutil
 import struct
 import subprocess
 import sys
@@ -14,14 +16,14 @@ import nbformat
 import numpy as np
 import pytest
 
-from d2lmini.plotting import show_heatmaps
+from d2lmini.plotting import show_attention_lines, show_heatmaps
 from tests.plotting.reading import heatmaps, random_weights
 
 ROOT = Path(__file__).parents[2]
 
 EXAMPLE = """
 import hashlib, numpy as np
-from d2lmini.plotting import show_heatmaps
+from d2lmini.plotting import show_attention_lines, show_heatmaps
 w = np.tri(5) / np.arange(1, 6)[:, None]
 shown = show_heatmaps(np.stack([w, w[::-1]]), "Keys", "Queries", ["a", "b"], mask="causal",
                       xticks=list("vwxyz"), label="weight")
@@ -110,6 +112,34 @@ def test_settings_of_the_user_are_left_alone():
         assert {name: matplotlib.rcParams[name] for name in names} == before
 
 
+@pytest.mark.parametrize("source", ["matplotlib#25401"])
+def test_every_format_of_matplotlib_is_saved_or_told_what_it_lacks(source, tmp_path):
+    shown = heatmaps(np.eye(2))
+    kinds = sorted(shown.figure.canvas.get_supported_filetypes())
+    assert {"jpg", "webp", "tif", "pgf", "svgz", "eps"} <= set(kinds)
+    for kind in kinds:
+        path = tmp_path / f"figure.{kind}"
+        if kind == "pgf" and not shutil.which("xelatex"):
+            with pytest.raises(RuntimeError, match="XeLaTeX, which is not installed"):
+                shown.savefig(path)
+            continue
+        shown.savefig(path)
+        assert path.stat().st_size > 200
+        shown.savefig(io.BytesIO(), format=kind)
+    shown.savefig(tmp_path / "figure")
+    assert (tmp_path / "figure.png").exists()
+    with pytest.raises(ValueError, match=r"there is no format 'docx'; there are .*png"):
+        shown.savefig(tmp_path / "figure.docx")
+
+
+def test_a_figure_comes_back_from_a_pickle():
+    made = [heatmaps(np.eye(2), mask="causal"), show_attention_lines(np.eye(2), ["a", "b"])]
+    for shown in made:
+        back = pickle.loads(pickle.dumps(shown))
+        assert back.html() == shown.html() and back.png() == shown.png() and back.alt == shown.alt
+        assert back.axes[0, 0].figure is back.figure
+
+
 # --------------------------------------------------------------------------------- rich output
 
 
@@ -176,7 +206,7 @@ def test_other_figures_of_a_notebook_are_sharp_and_carry_no_stamp(notebook):
     png = base64.b64decode(output.data["image/png"])
     width, height = struct.unpack(">II", png[16:24])
     assert output.metadata["image/png"] == {"width": width // 2, "height": height // 2}
-    assert (width, height) == (2 * 4.75 * 96, 2 * 3 * 96)
+    assert (width, height) == (int(2 * 5.2 * 96), 2 * 3 * 96)
     assert b"Software" not in png
     assert notebook[8][0].data["text/plain"] == "[]"
 

@@ -1,18 +1,21 @@
 """The four colours can be told apart by everyone, and other figures look like the book."""
 
 import itertools
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from d2lmini.plotting import COLORS, theme, use_theme
 from d2lmini.plotting._dark_maps import dark_map, from_oklab, to_oklab
+from d2lmini.plotting.shown import DARK_HOSTS
 from d2lmini.plotting.theme import PALETTES
 
 MEANINGS = ["query", "key", "value", "output"]
@@ -107,6 +110,23 @@ def test_the_grid_is_quiet_and_the_page_is_the_page(name):
 def test_the_four_are_distinct(name, vision, pair):
     seen = [np.clip(VISION[vision] @ linear(to_rgb(PALETTES[name][color])), 0, 1) for color in pair]
     assert np.linalg.norm(oklab(seen[0]) - oklab(seen[1])) > 0.1  # 0.02 can just be seen
+
+
+NAMED = {"quiet": "muted", "track": "grid", "ground": "page"}
+
+
+def test_tables_have_the_same_colours_and_know_the_same_hosts():
+    css = (Path(theme.__file__).parent / "tables.css").read_text("utf8")
+    rules = re.findall(r"([^{}]*)\{([^{}]*--key:[^}]*)\}", css)
+    assert len(rules) == 3  # light; dark as the page says; dark as the system says
+    for (selector, rule), name in zip(rules, ["light", "dark", "dark"], strict=True):
+        colors = dict(re.findall(r"--(\w+): ([^;]+);", rule))
+        colors.pop("line")
+        assert {len(color) for color in colors.values()} <= {4, 7} and len(colors) == 8
+        for variable, color in colors.items():
+            assert to_hex(color) == PALETTES[name][NAMED.get(variable, variable)], selector
+    for host in DARK_HOSTS:
+        assert f"{host} .d2lmini-table" in rules[1][0]
 
 
 # ------------------------------------------------------------------------------ on a dark page

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Glyph:UserWarning", "ignore:Matp
 
 
 def on_axes(word):
-    @show_figure(alt=word + ".", show=False)
+    @show_figure(width=20, height=6, alt=word + ".", show=False)
     def figure(ax):
         ax.set(title=word, xlabel=word, xticks=[0.5], xticklabels=[word])
         ax.text(0.5, 0.5, word)
@@ -78,7 +78,7 @@ def test_what_passes_the_gate_can_be_parsed_whatever_it_is():
 
 NEEDY = [*map(chr, range(0x20)), *"\x7f\x85\xa0\xad\u034f\u061c\u1160\u200b\u200d\u202e\u2028"]
 NEEDY += [*"\u2800\u3000\ufe00\ufeff\ufffe\uffff\ud83d\ue000\U000e0001<&>]\"'\u0301\u05d0\u732b"]
-BATCHES = ["".join(NEEDY[i : i + 6]) for i in range(0, len(NEEDY), 6)]
+BATCHES = ["".join(NEEDY[i : i + 10]) for i in range(0, len(NEEDY), 10)]
 
 
 @pytest.mark.parametrize("kind", DRAWINGS)
