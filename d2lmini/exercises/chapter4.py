@@ -88,7 +88,7 @@ def _tokens(*size: int, seed: int) -> Array:
 
 
 def _stored_cases() -> list[Case]:
-    sizes = [(1, 2, 1, 2), (2, 3, 2, 4), (3, 2, 2, 2), (4, 3, 3, 1)]
+    sizes = [(1, 2, 1, 3), (2, 3, 2, 4), (3, 2, 2, 2), (4, 3, 3, 1)]
     cases = []
     for seed, (n, d_model, d_k, d_v) in enumerate(sizes, start=3):
         stored = [w.T.copy() for w in _weights(d_model, d_k, d_v, seed)]
