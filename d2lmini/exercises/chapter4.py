@@ -168,6 +168,80 @@ def project(x, w_q, w_k, w_v):
 )
 
 
+# Two matrices in one
+
+
+def _score_matrix(w_q: Array, w_k: Array) -> Array:
+    return w_q @ w_k.T / np.sqrt(w_q.shape[-1])
+
+
+register(
+    Exercise(
+        name="score_matrix",
+        chapter=4,
+        difficulty="easy",
+        minutes=10,
+        task="Return the one matrix M (d_model, d_model) that does the work of w_q and w_k "
+        "(d_model, d_k): d2lmini.bilinear_score(x, x, M) must give the same scores, divided by "
+        "the root of d_k, as the head with these two.",
+        returns={"M": "(d_model, d_model)"},
+        reference=_score_matrix,
+        cases=lambda: [
+            _weights(2, 1, 1, seed=11)[:2],
+            _weights(2, 3, 1, seed=12)[:2],
+            _weights(4, 2, 1, seed=13)[:2],
+            _weights(3, 3, 1, seed=14)[:2],
+        ],
+        mistakes=(
+            Mistake(
+                "no-scale",
+                "The scores of the head are divided by √d_k, and nothing divides those of M later.",
+                lambda w_q, w_k: w_q @ w_k.T,
+            ),
+            Mistake(
+                "scale-d",
+                "You divided by d_k. A head divides by its square root.",
+                lambda w_q, w_k: w_q @ w_k.T / w_q.shape[-1],
+            ),
+            Mistake(
+                "scale-model",
+                "You divided by √d_model. The vectors that are compared have d_k components.",
+                lambda w_q, w_k: w_q @ w_k.T / np.sqrt(w_q.shape[0]),
+            ),
+            Mistake(
+                "transposed",
+                "This M compares the key of token i with the query of token j. The asking token "
+                "stands on the left, so W_Q does too.",
+                lambda w_q, w_k: w_k @ w_q.T / np.sqrt(w_q.shape[-1]),
+                also=(lambda w_q, w_k: w_k @ w_q.T,),
+            ),
+            Mistake(
+                "inner",
+                "You multiplied along d_model. M must take two embeddings, so d_k is the axis that "
+                "is summed.",
+                lambda w_q, w_k: w_q.T @ w_k / np.sqrt(w_q.shape[-1]),
+                also=(lambda w_q, w_k: w_q.T @ w_k,),
+            ),
+            Mistake(
+                "only-queries",
+                "w_q stands on both sides, so w_k has no say.",
+                lambda w_q, w_k: w_q @ w_q.T / np.sqrt(w_q.shape[-1]),
+            ),
+        ),
+        hints=(
+            "Write the scores of the head with X put in, and look at what stands between the two "
+            "X.",
+            "X W_Q W_Kᵀ Xᵀ / √d_k is X M Xᵀ for one M.",
+            "Draw random x, w_q and w_k, and let np.testing.assert_allclose compare "
+            "bilinear_score with dot_product_score.",
+        ),
+        solution="""\
+def score_matrix(w_q, w_k):
+    return w_q @ w_k.T / np.sqrt(w_q.shape[-1])""",
+    )
+)
+
+
 # A head by hand
 
 
@@ -256,80 +330,6 @@ def previous_token(n):
     w_q = np.eye(n, k=-1)  # row i points to the token before
     w_q[0, 0] = 1
     return 20 * w_q, np.eye(n)""",
-    )
-)
-
-
-# Two matrices in one
-
-
-def _score_matrix(w_q: Array, w_k: Array) -> Array:
-    return w_q @ w_k.T / np.sqrt(w_q.shape[-1])
-
-
-register(
-    Exercise(
-        name="score_matrix",
-        chapter=4,
-        difficulty="easy",
-        minutes=10,
-        task="Return the one matrix M (d_model, d_model) that does the work of w_q and w_k "
-        "(d_model, d_k): d2lmini.bilinear_score(x, x, M) must give the same scores, divided by "
-        "the root of d_k, as the head with these two.",
-        returns={"M": "(d_model, d_model)"},
-        reference=_score_matrix,
-        cases=lambda: [
-            _weights(2, 1, 1, seed=11)[:2],
-            _weights(2, 3, 1, seed=12)[:2],
-            _weights(4, 2, 1, seed=13)[:2],
-            _weights(3, 3, 1, seed=14)[:2],
-        ],
-        mistakes=(
-            Mistake(
-                "no-scale",
-                "The scores of the head are divided by √d_k, and nothing divides those of M later.",
-                lambda w_q, w_k: w_q @ w_k.T,
-            ),
-            Mistake(
-                "scale-d",
-                "You divided by d_k. A head divides by its square root.",
-                lambda w_q, w_k: w_q @ w_k.T / w_q.shape[-1],
-            ),
-            Mistake(
-                "scale-model",
-                "You divided by √d_model. The vectors that are compared have d_k components.",
-                lambda w_q, w_k: w_q @ w_k.T / np.sqrt(w_q.shape[0]),
-            ),
-            Mistake(
-                "transposed",
-                "This M compares the key of token i with the query of token j. The asking token "
-                "stands on the left, so W_Q does too.",
-                lambda w_q, w_k: w_k @ w_q.T / np.sqrt(w_q.shape[-1]),
-                also=(lambda w_q, w_k: w_k @ w_q.T,),
-            ),
-            Mistake(
-                "inner",
-                "You multiplied along d_model. M must take two embeddings, so d_k is the axis that "
-                "is summed.",
-                lambda w_q, w_k: w_q.T @ w_k / np.sqrt(w_q.shape[-1]),
-                also=(lambda w_q, w_k: w_q.T @ w_k,),
-            ),
-            Mistake(
-                "only-queries",
-                "w_q stands on both sides, so w_k has no say.",
-                lambda w_q, w_k: w_q @ w_q.T / np.sqrt(w_q.shape[-1]),
-            ),
-        ),
-        hints=(
-            "Write the scores of the head with X put in, and look at what stands between the two "
-            "X.",
-            "X W_Q W_Kᵀ Xᵀ / √d_k is X M Xᵀ for one M.",
-            "Draw random x, w_q and w_k, and let np.testing.assert_allclose compare "
-            "bilinear_score with dot_product_score.",
-        ),
-        solution="""\
-def score_matrix(w_q, w_k):
-    return w_q @ w_k.T / np.sqrt(w_q.shape[-1])""",
     )
 )
 
