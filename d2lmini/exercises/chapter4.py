@@ -9,7 +9,7 @@ from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
 from d2lmini.exercises.modules import call_with_the_weights_of
-from d2lmini.exercises.slips import naive_softmax, slip, tables
+from d2lmini.exercises.slips import naive_softmax, slip
 
 # Count the parameters
 
@@ -23,7 +23,7 @@ register(
         "(d_model, d_k) and W_V (d_model, d_v), and no biases.",
         returns={"parameters": "()"},
         reference=lambda d_model, d_k, d_v: 2 * d_model * d_k + d_model * d_v,
-        cases=lambda: [(2, 1, 3), (4, 3, 2), (512, 64, 32)],
+        cases=lambda: [(2, 1, 3), (4, 3, 2), (5, 2, 2), (512, 64, 32)],
         mistakes=(
             Mistake(
                 "values-like-keys",
@@ -72,18 +72,28 @@ def _project(x: Array, w_q: Array, w_k: Array, w_v: Array) -> tuple[Array, Array
     return x @ w_q, x @ w_k, x @ w_v
 
 
+def _project_stored(x: Array, *stored: Array) -> tuple[Array, ...]:
+    return tuple(x @ w.T for w in stored)
+
+
 def _weights(d_model: int, d_k: int, d_v: int, seed: int) -> tuple[Array, ...]:
+    """Draw three matrices of halves, of which hardly any is a whole number throughout."""
     rng = np.random.default_rng(seed)
     sizes = (d_model, d_k), (d_model, d_k), (d_model, d_v)
-    return tuple(rng.integers(-2, 3, size).astype(float) for size in sizes)
+    return tuple(rng.integers(-4, 5, size) / 2.0 for size in sizes)
 
 
-def _project_cases() -> list[Case]:
-    return [
-        tables([[1, 2]], [[1], [0]], [[0], [3]], [[1, 0, 1], [0, 1, 1]]),
-        tables([[1, 0], [2, 1], [0, 3]], [[1, 2], [0, 1]], [[0, 1], [2, 1]], [[3, 0], [1, 1]]),
-        (*tables([[1, 0, 2], [0, 1, 1]]), *_weights(3, 4, 2, seed=1)),
-    ]
+def _tokens(*size: int, seed: int) -> Array:
+    return np.random.default_rng(seed).integers(-4, 5, size) / 2.0
+
+
+def _stored_cases() -> list[Case]:
+    sizes = [(1, 2, 1, 3), (2, 3, 2, 4), (3, 2, 2, 2), (4, 3, 3, 1)]
+    cases = []
+    for seed, (n, d_model, d_k, d_v) in enumerate(sizes, start=3):
+        stored = [w.T.copy() for w in _weights(d_model, d_k, d_v, seed)]
+        cases.append((_tokens(n, d_model, seed=seed), *stored))
+    return cases
 
 
 register(
@@ -91,35 +101,52 @@ register(
         name="project",
         chapter=4,
         difficulty="easy",
-        minutes=5,
+        minutes=10,
         task="Make queries (n, d_k), keys (n, d_k) and values (n, d_v) from the tokens x "
-        "(n, d_model) with w_q, w_k (d_model, d_k) and w_v (d_model, d_v). Return all three.",
+        "(n, d_model). The matrices come as nn.Linear stores them: w_q and w_k (d_k, d_model), "
+        "w_v (d_v, d_model). Return all three.",
         returns={"query": "(tokens, d_k)", "key": "(tokens, d_k)", "value": "(tokens, d_v)"},
-        reference=_project,
-        cases=_project_cases,
+        reference=_project_stored,
+        cases=_stored_cases,
         mistakes=(
             Mistake(
                 "one-matrix",
                 "All three were made with w_q. Each has a matrix of its own: that is what lets a "
                 "token ask for something else than it offers.",
-                lambda x, w_q, w_k, w_v: (x @ w_q, x @ w_q, x @ w_q),
+                lambda x, w_q, w_k, w_v: (x @ w_q.T, x @ w_q.T, x @ w_q.T),
             ),
             Mistake(
                 "swapped",
                 "Keys and values are swapped.",
-                lambda x, w_q, w_k, w_v: (x @ w_q, x @ w_v, x @ w_k),
+                lambda x, w_q, w_k, w_v: (x @ w_q.T, x @ w_v.T, x @ w_k.T),
             ),
             Mistake(
-                "transposed",
-                "The matrices were transposed. A token is a row, so it stands on the left: x @ w. "
-                "(PyTorch stores the transpose inside nn.Linear.)",
-                lambda x, w_q, w_k, w_v: (x @ w_q.T, x @ w_k.T, x @ w_v.T),
+                "roles-swapped",
+                "Queries and keys are swapped.",
+                lambda x, w_q, w_k, w_v: (x @ w_k.T, x @ w_q.T, x @ w_v.T),
+            ),
+            Mistake(
+                "not-transposed",
+                "The matrices were used as they come. Here each row of w_q belongs to one "
+                "component of the query, but x @ w wants it as a column.",
+                lambda x, w_q, w_k, w_v: (x @ w_q, x @ w_k, x @ w_v),
+            ),
+            Mistake(
+                "reshaped",
+                "The matrices were brought into shape by a reshape. It keeps the order of the "
+                "numbers, so rows do not become columns: that is the transpose.",
+                lambda x, *stored: tuple(x @ w.reshape(w.shape[::-1]) for w in stored),
+            ),
+            Mistake(
+                "columns",
+                "The tokens came out as columns. A token is a row here, before and after.",
+                lambda x, *stored: tuple(w @ x.T for w in stored),
             ),
             Mistake(
                 "chained",
                 "The keys were made from the queries, and the values from the keys. All three are "
                 "made from x.",
-                lambda x, w_q, w_k, w_v: (x @ w_q, x @ w_q @ w_k, x @ w_q @ w_k @ w_v),
+                lambda x, w_q, w_k, w_v: (x @ w_q.T, x @ w_q.T @ w_k.T, x @ w_q.T @ w_k.T @ w_v.T),
             ),
             Mistake(
                 "not-projected",
@@ -130,224 +157,209 @@ register(
         hints=(
             "Three views of the same tokens: what each asks for, what it offers to be found by, "
             "and what it passes on.",
-            "Q = X W_Q, K = X W_K, V = X W_V.",
-            "With tokens as rows, (n, d_model) times (d_model, d_k) is the @ of two arrays.",
+            "PyTorch stores W_Qᵀ. So Q = X W_Q becomes the product of x with a transpose.",
+            "Write the shapes side by side: (n, d_model) needs a matrix that starts with d_model. "
+            "A matrix has its transpose in .T.",
         ),
         solution="""\
 def project(x, w_q, w_k, w_v):
-    return x @ w_q, x @ w_k, x @ w_v""",
+    return x @ w_q.T, x @ w_k.T, x @ w_v.T""",
     )
 )
 
 
-# One token, in four steps
+# Two matrices in one
+
+
+def _score_matrix(w_q: Array, w_k: Array) -> Array:
+    return w_q @ w_k.T / np.sqrt(w_q.shape[-1])
+
+
+register(
+    Exercise(
+        name="score_matrix",
+        chapter=4,
+        difficulty="easy",
+        minutes=10,
+        task="Return the one matrix M (d_model, d_model) that does the work of w_q and w_k "
+        "(d_model, d_k): d2lmini.bilinear_score(x, x, M) must give the same scores, divided by "
+        "the root of d_k, as the head with these two.",
+        returns={"M": "(d_model, d_model)"},
+        reference=_score_matrix,
+        cases=lambda: [
+            _weights(2, 1, 1, seed=11)[:2],
+            _weights(2, 3, 1, seed=12)[:2],
+            _weights(4, 2, 1, seed=13)[:2],
+            _weights(3, 3, 1, seed=14)[:2],
+        ],
+        mistakes=(
+            Mistake(
+                "no-scale",
+                "The scores of the head are divided by √d_k, and nothing divides those of M later.",
+                lambda w_q, w_k: w_q @ w_k.T,
+            ),
+            Mistake(
+                "scale-d",
+                "You divided by d_k. A head divides by its square root.",
+                lambda w_q, w_k: w_q @ w_k.T / w_q.shape[-1],
+            ),
+            Mistake(
+                "scale-model",
+                "You divided by √d_model. The vectors that are compared have d_k components.",
+                lambda w_q, w_k: w_q @ w_k.T / np.sqrt(w_q.shape[0]),
+            ),
+            Mistake(
+                "transposed",
+                "This M compares the key of token i with the query of token j. The asking token "
+                "stands on the left, so W_Q does too.",
+                lambda w_q, w_k: w_k @ w_q.T / np.sqrt(w_q.shape[-1]),
+                also=(lambda w_q, w_k: w_k @ w_q.T,),
+            ),
+            Mistake(
+                "inner",
+                "You multiplied along d_model. M must take two embeddings, so d_k is the axis that "
+                "is summed.",
+                lambda w_q, w_k: w_q.T @ w_k / np.sqrt(w_q.shape[-1]),
+                also=(lambda w_q, w_k: w_q.T @ w_k,),
+            ),
+            Mistake(
+                "only-queries",
+                "w_q stands on both sides, so w_k has no say.",
+                lambda w_q, w_k: w_q @ w_q.T / np.sqrt(w_q.shape[-1]),
+            ),
+        ),
+        hints=(
+            "Write the scores of the head with X put in, and look at what stands between the two "
+            "X.",
+            "X W_Q W_Kᵀ Xᵀ / √d_k is X M Xᵀ for one M.",
+            "Draw random x, w_q and w_k, and let np.testing.assert_allclose compare "
+            "bilinear_score with dot_product_score.",
+        ),
+        solution="""\
+def score_matrix(w_q, w_k):
+    return w_q @ w_k.T / np.sqrt(w_q.shape[-1])""",
+    )
+)
+
+
+# A head by hand
+
+
+def _who_is_read(build: Callable[[int], Any], n: int) -> Array:
+    """Return which weights are above 0.9 if the tokens 1 to n are one-hot vectors."""
+    built = build(n)
+    if not isinstance(built, tuple | list) or len(built) != 2:
+        raise TypeError(f"expected the two matrices w_q and w_k, got {type(built).__name__}")
+    matrices = [matrix.detach() if hasattr(matrix, "detach") else matrix for matrix in built]
+    w_q, w_k = (np.asarray(matrix, dtype=float) for matrix in matrices)
+    x = np.eye(n)
+    return np.asarray(attention(x @ w_q, x @ w_k, x).weights > 0.9, dtype=float)
+
+
+def _before(n: int, length: float = 20.0) -> tuple[Array, Array]:
+    w_q = length * np.eye(n, k=-1)
+    w_q[0, 0] = length
+    return w_q, np.eye(n)
+
+
+def _first_alone(n: int) -> tuple[Array, Array]:
+    return 20 * np.eye(n, k=-1), np.eye(n)
+
+
+register(
+    Exercise(
+        name="previous_token",
+        chapter=4,
+        difficulty="medium",
+        minutes=15,
+        task="Build w_q and w_k, n rows each, for n tokens whose embeddings are np.eye(n). "
+        "d2lmini.attention(x @ w_q, x @ w_k, x) must give each token more than 0.9 of weight on "
+        "the token before it, and the first token on itself. Return both matrices.",
+        returns={"weights above 0.9": "(tokens, tokens)"},
+        reference=_before,
+        cases=lambda: [(2,), (3,), (5,), (8,)],
+        call=_who_is_read,
+        mistakes=(
+            Mistake(
+                "next",
+                "Every token reads the one after it. Row i of w_q is what token i looks for, and "
+                "it must find the token before it.",
+                lambda n: (20 * np.eye(n, k=1) + 20 * np.diag(np.arange(n) == n - 1), np.eye(n)),
+                also=(lambda n: (20 * np.eye(n, k=1), np.eye(n)),),
+            ),
+            Mistake(
+                "swapped",
+                "w_q and w_k are swapped, so each token is found by what it should look for.",
+                lambda n: _before(n)[::-1],
+            ),
+            Mistake(
+                "wraps-around",
+                "The first token reads the last one. np.roll turns around; here the first token "
+                "has to read itself.",
+                lambda n: (20 * np.roll(np.eye(n), 1, axis=0), np.eye(n)),
+            ),
+            Mistake(
+                "first-undecided",
+                "All are right but the first. Its query is zero, so all its scores are equal and "
+                "its weights too.",
+                _first_alone,
+            ),
+            Mistake(
+                "itself",
+                "Every token reads itself.",
+                lambda n: (20 * np.eye(n), np.eye(n)),
+            ),
+            Mistake(
+                "not-sharp",
+                "No weight reaches 0.9. The scores differ by too little: make queries or keys "
+                "longer.",
+                lambda n: _before(n, length=1.0),
+                also=(lambda n: (np.zeros((n, n)), np.zeros((n, n))),),
+            ),
+        ),
+        hints=(
+            "Let the keys be the embeddings themselves, so that each token is found by its own "
+            "place.",
+            "With one-hot embeddings, x @ w_q is w_q: its row i is the query of token i. It should "
+            "point to the place before.",
+            "np.eye(n, k=-1) has its ones one place below the diagonal. Give the first row a one "
+            "too, and make the scores large enough for a weight of 0.9.",
+        ),
+        solution="""\
+def previous_token(n):
+    w_q = np.eye(n, k=-1)  # row i points to the token before
+    w_q[0, 0] = 1
+    return 20 * w_q, np.eye(n)""",
+    )
+)
 
 
 def _self_attention(x: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
     return attention(x @ w_q, x @ w_k, x @ w_v).output
 
 
-def _self_attention_cases() -> list[Case]:
-    return [
-        tables([[1], [2]], [[1, 0]], [[1, 1]], [[3]]),
-        (*tables([[1, 0, 2], [0, 1, 1]]), *_weights(3, 2, 4, seed=2)),
-        tables([[1, 0], [1, 1], [0, 2]], [[1, 0], [1, 1]], [[0, 1], [1, 1]], [[2, 1], [0, 1]]),
-        (*tables([[20, 0], [30, 10], [0, 40]]), *_weights(2, 4, 3, seed=3)),
-    ]
-
-
-def _token_output(i: int, x: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
-    return _self_attention(x, w_q, w_k, w_v)[i]
-
-
-register(
-    Exercise(
-        name="token_output",
-        chapter=4,
-        difficulty="easy",
-        minutes=10,
-        task="Self-attention as one token sees it. Compare the query of token i with the keys of "
-        "all tokens x (n, d_model), scale, softmax, add up the weighted values. Return (d_v,).",
-        returns={"output": "(d_v,)"},
-        reference=_token_output,
-        cases=lambda: [
-            (index, *case)
-            for index, case in zip((1, 0, 1, 2), _self_attention_cases(), strict=True)
-        ],
-        mistakes=(
-            slip(
-                "no-scale",
-                "The scores are not divided by √d_k.",
-                lambda softmax: (
-                    lambda i, x, w_q, w_k, w_v: softmax(x @ w_k @ (x[i] @ w_q)) @ (x @ w_v)
-                ),
-            ),
-            slip(
-                "scale-model",
-                "You divided by √d_model. The vectors that are compared have length d_k.",
-                lambda softmax: (
-                    lambda i, x, w_q, w_k, w_v: (
-                        softmax(x @ w_k @ (x[i] @ w_q) / np.sqrt(x.shape[-1])) @ (x @ w_v)
-                    )
-                ),
-            ),
-            slip(
-                "values-not-projected",
-                "You mixed the tokens themselves. The values are x @ w_v.",
-                lambda softmax: (
-                    lambda i, x, w_q, w_k, w_v: (
-                        softmax(x @ w_k @ (x[i] @ w_q) / np.sqrt(w_k.shape[-1])) @ x
-                    )
-                ),
-            ),
-            slip(
-                "roles-swapped",
-                "You compared the key of token i with all queries. Token i asks, so its query "
-                "meets all keys.",
-                lambda softmax: (
-                    lambda i, x, w_q, w_k, w_v: (
-                        softmax(x @ w_q @ (x[i] @ w_k) / np.sqrt(w_k.shape[-1])) @ (x @ w_v)
-                    )
-                ),
-            ),
-            slip(
-                "first-token",
-                "You computed the output of the first token, whatever i is.",
-                lambda softmax: (
-                    lambda i, x, w_q, w_k, w_v: (
-                        softmax(x @ w_k @ (x[0] @ w_q) / np.sqrt(w_k.shape[-1])) @ (x @ w_v)
-                    )
-                ),
-            ),
-            Mistake(
-                "no-max",
-                "Right for small scores. exp overflows for large ones: subtract the largest first.",
-                lambda i, x, w_q, w_k, w_v: (
-                    naive_softmax(x @ w_k @ (x[i] @ w_q) / np.sqrt(w_k.shape[-1])) @ (x @ w_v)
-                ),
-            ),
-        ),
-        hints=(
-            "One query, (d_k,), and n keys: n scores, n weights, one output.",
-            "The weights are the softmax over j of qᵢ · kⱼ / √d_k, and the output is Σⱼ αⱼ vⱼ.",
-            "x[i] is token i. A matrix (n, d_k) times a vector (d_k,) gives all dot products.",
-        ),
-        solution="""\
-def token_output(i, x, w_q, w_k, w_v):
-    query = x[i] @ w_q  # (d_k,)
-    key, value = x @ w_k, x @ w_v  # (n, d_k), (n, d_v)
-    scores = key @ query / np.sqrt(len(query))  # (n,)
-    e = np.exp(scores - scores.max())
-    return e / e.sum() @ value""",
-    )
-)
-
-
-# All tokens at once
-
-register(
-    Exercise(
-        name="self_attention",
-        chapter=4,
-        difficulty="medium",
-        minutes=15,
-        task="Self-attention of all tokens x (n, d_model) in matrix products, without a loop over "
-        "tokens. Return (n, d_v): row i is the output of token i.",
-        returns={"output": "(tokens, d_v)"},
-        reference=_self_attention,
-        cases=_self_attention_cases,
-        mistakes=(
-            slip(
-                "not-projected",
-                "The tokens are compared and mixed as they are. First make queries, keys and "
-                "values of them.",
-                lambda softmax: (
-                    lambda x, w_q, w_k, w_v: softmax(x @ x.T / np.sqrt(x.shape[-1])) @ x
-                ),
-            ),
-            slip(
-                "values-not-projected",
-                "You mixed the tokens themselves. The values are x @ w_v.",
-                lambda softmax: (
-                    lambda x, w_q, w_k, w_v: (
-                        softmax(x @ w_q @ (x @ w_k).T / np.sqrt(w_k.shape[-1])) @ x
-                    )
-                ),
-            ),
-            slip(
-                "no-scale",
-                "The scores are not divided by √d_k.",
-                lambda softmax: lambda x, w_q, w_k, w_v: softmax(x @ w_q @ (x @ w_k).T) @ (x @ w_v),
-            ),
-            slip(
-                "scale-model",
-                "You divided by √d_model. The vectors that are compared have length d_k.",
-                lambda softmax: (
-                    lambda x, w_q, w_k, w_v: (
-                        softmax(x @ w_q @ (x @ w_k).T / np.sqrt(x.shape[-1])) @ (x @ w_v)
-                    )
-                ),
-            ),
-            slip(
-                "axis",
-                "The softmax runs over the queries. Row i of the scores belongs to token i, and "
-                "its weights must sum to 1.",
-                lambda softmax: (
-                    lambda x, w_q, w_k, w_v: (
-                        softmax(x @ w_q @ (x @ w_k).T / np.sqrt(w_k.shape[-1]), axis=0) @ (x @ w_v)
-                    )
-                ),
-            ),
-            slip(
-                "roles-swapped",
-                "Keys ask and queries answer: row i of the scores must hold the query of token i.",
-                lambda softmax: (
-                    lambda x, w_q, w_k, w_v: (
-                        softmax(x @ w_k @ (x @ w_q).T / np.sqrt(w_k.shape[-1])) @ (x @ w_v)
-                    )
-                ),
-            ),
-            Mistake(
-                "no-max",
-                "Right for small scores. exp overflows for large ones: subtract the largest of "
-                "each row first.",
-                lambda x, w_q, w_k, w_v: (
-                    naive_softmax(x @ w_q @ (x @ w_k).T / np.sqrt(w_k.shape[-1])) @ (x @ w_v)
-                ),
-            ),
-        ),
-        hints=(
-            "Do for all tokens what token_output does for one: n queries instead of one, so the "
-            "scores are a table (n, n).",
-            "The output is softmax(X W_Q (X W_K)ᵀ / √d_k) X W_V, with the softmax over each row.",
-            "Project first. Then it is the attention of chapter 3, and d_k is w_k.shape[-1].",
-        ),
-        solution="""\
-def self_attention(x, w_q, w_k, w_v):
-    query, key, value = x @ w_q, x @ w_k, x @ w_v
-    scores = query @ key.T / np.sqrt(key.shape[-1])  # (n, n)
-    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True) @ value""",
-    )
-)
-
-
 # Many sequences at once
 
 
 def _batched_cases() -> list[Case]:
-    rng = np.random.default_rng(4)
-    x = [rng.integers(-2, 3, size).astype(float) for size in ((1, 2, 3), (2, 3, 2), (3, 2, 2))]
+    sizes = (1, 2, 3), (2, 3, 2), (3, 2, 2), (2, 4, 3)
+    x = [_tokens(*size, seed=4 + i) for i, size in enumerate(sizes)]
+    x[3][0] /= 100  # two sequences whose scores are of unlike size
     return [
         (x[0], *_weights(3, 1, 2, seed=5)),
         (x[1], *_weights(2, 3, 4, seed=6)),
         (40 * x[2], *_weights(2, 2, 1, seed=7)),
+        (40 * x[3], *_weights(3, 2, 3, seed=8)),
     ]
 
 
 def _flattened(x: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
     rows = _self_attention(x.reshape(-1, x.shape[-1]), w_q, w_k, w_v)
     return rows.reshape(*x.shape[:-1], -1)
+
+
+def _one_max_softmax(scores: Array, axis: int = -1) -> Array:
+    return naive_softmax(scores - scores.max(), axis=axis)
 
 
 def _batched(
@@ -409,10 +421,42 @@ register(
                 _batched(scale=lambda x, key: 1),
             ),
             slip(
+                "scale-d",
+                "You divided by d_k. It is its square root that keeps the scores in size.",
+                _batched(scale=lambda x, key: key.shape[-1] ** 2),
+            ),
+            slip(
+                "scale-model",
+                "You divided by √d_model. The vectors that are compared have d_k components.",
+                _batched(scale=lambda x, key: x.shape[-1]),
+            ),
+            slip(
                 "scale-tokens",
                 "You divided by the root of the number of tokens. With a batch axis in front, the "
                 "length of a key is the last axis, not axis 1.",
                 _batched(scale=lambda x, key: key.shape[1]),
+            ),
+            Mistake(
+                "roles-swapped",
+                "Keys ask and queries answer: row i of the scores must hold the query of token i.",
+                lambda x, w_q, w_k, w_v: _self_attention(x, w_k, w_q, w_v),
+            ),
+            Mistake(
+                "values-not-projected",
+                "You mixed the tokens themselves. The values are x @ w_v.",
+                lambda x, w_q, w_k, w_v: attention(x @ w_q, x @ w_k, x).output,
+            ),
+            Mistake(
+                "not-projected",
+                "The tokens are compared and mixed as they are. First make queries, keys and "
+                "values of them.",
+                lambda x, w_q, w_k, w_v: attention(x, x, x).output,
+            ),
+            Mistake(
+                "one-max",
+                "One maximum was subtracted from all scores. Each row needs its own: a row far "
+                "below it becomes 0 throughout.",
+                _batched()(_one_max_softmax),
             ),
             Mistake(
                 "all-axes-transposed",
@@ -427,7 +471,7 @@ register(
             ),
         ),
         hints=(
-            "Start from self_attention, and look at each step: does it count axes from the front "
+            "Write it for one sequence, and look at each step: does it count axes from the front "
             "or from the back?",
             "@ multiplies the last two axes and carries all axes in front along. So x @ w_q works "
             "as it stands; the transpose of the keys does not.",
@@ -468,11 +512,52 @@ def _one_head(attend: Callable[..., Any], *, bias: bool = False) -> Callable[[in
     return build
 
 
+def _exp_without_max(query: Any, key: Any) -> Any:
+    e = (query @ key.mT / key.shape[-1] ** 0.5).exp()
+    return e / e.sum(-1, keepdim=True)
+
+
+def _of_parameters(*, transposed: bool) -> Callable[[int, int, int], Any]:
+    """Return what builds a head of bare matrices, as they stand in the formula or as stored."""
+
+    def build(d_model: int, d_k: int, d_v: int) -> Any:
+        from d2lmini._torch import nn, torch
+
+        head: Any = nn.Module()
+        for name, d in zip(("w_q", "w_k", "w_v"), (d_k, d_k, d_v), strict=True):
+            size = (d, d_model) if transposed else (d_model, d)
+            setattr(head, name, nn.Parameter(torch.zeros(size)))
+        return head
+
+    return build
+
+
+def _without_super(d_model: int, d_k: int, d_v: int) -> Any:
+    from d2lmini._torch import nn
+
+    class Head(nn.Module):
+        def __init__(self) -> None:
+            self.w_q = nn.Linear(d_model, d_k, bias=False)
+
+    return Head()
+
+
+def _shared(d_model: int, d_k: int, d_v: int) -> Any:
+    head = _reference_head(d_model, d_k, d_v)
+    head.w_k = head.w_q
+    return head
+
+
 def _one_head_cases() -> list[Case]:
     def x(*size: int) -> Array:
-        return np.random.default_rng(8).integers(-2, 3, size).astype(np.float32)
+        return _tokens(*size, seed=8).astype(np.float32)
 
-    return [(2, 1, 3, x(1, 2, 2)), (3, 2, 4, x(2, 3, 3)), (4, 3, 1, 40 * x(1, 5, 4))]
+    return [
+        (2, 1, 3, x(1, 2, 2)),
+        (3, 2, 4, x(2, 3, 3)),
+        (2, 4, 2, x(3, 4, 2)),
+        (4, 3, 1, 40 * x(1, 5, 4)),
+    ]
 
 
 _reference_head = _one_head(lambda x, query, key, value: attention(query, key, value).output)
@@ -485,7 +570,7 @@ register(
         minutes=30,
         task="One head of self-attention as a module. Its parameters are three nn.Linear without "
         "bias, called w_q, w_k and w_v, with d_k, d_k and d_v outputs. forward(x) takes "
-        "(batch, n, d_model) and returns (batch, n, d_v).",
+        "(batch, n, d_model) and returns the outputs alone, (batch, n, d_v).",
         returns={"output": "(batch, tokens, d_v)"},
         reference=_reference_head,
         cases=_one_head_cases,
@@ -514,6 +599,51 @@ register(
                 ),
             ),
             Mistake(
+                "scale-d",
+                "You divided by d_k. It is its square root that keeps the scores in size.",
+                _one_head(
+                    lambda x, query, key, value: (
+                        (query @ key.mT / key.shape[-1]).softmax(-1) @ value
+                    )
+                ),
+            ),
+            Mistake(
+                "all-axes-transposed",
+                ".T reverses all axes, the batch too. Swap the last two only.",
+                _one_head(lambda x, query, key, value: query @ key.permute(2, 1, 0)),
+            ),
+            Mistake(
+                "bare-parameters",
+                "The matrices are bare parameters. Make each a layer, nn.Linear, which holds its "
+                "matrix under the name weight.",
+                _of_parameters(transposed=False),
+                also=(_of_parameters(transposed=True),),
+            ),
+            Mistake(
+                "no-super",
+                "nn.Module was not set up: its own __init__ has to run before a layer is stored.",
+                _without_super,
+            ),
+            Mistake(
+                "shared",
+                "Queries and keys share one layer. Each needs its own.",
+                _shared,
+            ),
+            Mistake(
+                "roles-swapped",
+                "Keys ask and queries answer: row i of the scores must hold the query of token i.",
+                _one_head(lambda x, query, key, value: attention(key, query, value).output),
+            ),
+            Mistake(
+                "softmax-over-batch",
+                "The softmax runs over the batch, dim 0. It must run over the keys, the last one.",
+                _one_head(
+                    lambda x, query, key, value: (
+                        (query @ key.mT / key.shape[-1] ** 0.5).softmax(0) @ value
+                    )
+                ),
+            ),
+            Mistake(
                 "softmax-over-queries",
                 "The softmax runs over the queries: dim 1 of scores (batch, n, n). It must run "
                 "over the keys, the last one.",
@@ -531,6 +661,41 @@ register(
                         (query @ key.mT / key.shape[-1] ** 0.5).softmax(-1) @ x
                     )
                 ),
+            ),
+            Mistake(
+                "scale-axis",
+                "You divided by the root of another axis. With a batch in front, the number of "
+                "components of a key is the last axis of its shape.",
+                _one_head(
+                    lambda x, query, key, value: (
+                        (query @ key.mT / key.shape[0] ** 0.5).softmax(-1) @ value
+                    )
+                ),
+                also=(
+                    _one_head(
+                        lambda x, query, key, value: (
+                            (query @ key.mT / key.shape[1] ** 0.5).softmax(-1) @ value
+                        )
+                    ),
+                ),
+            ),
+            Mistake(
+                "no-softmax",
+                "The scores were used as weights. A softmax turns them into shares first.",
+                _one_head(
+                    lambda x, query, key, value: query @ key.mT / key.shape[-1] ** 0.5 @ value
+                ),
+            ),
+            Mistake(
+                "keys-mixed",
+                "You mixed the keys. What is added up are the values, w_v(x).",
+                _one_head(lambda x, query, key, value: attention(query, key, key).output),
+            ),
+            Mistake(
+                "no-max",
+                "Right for small scores. exp overflows for large ones: subtract the largest of "
+                "each row first, or use PyTorch's own softmax.",
+                _one_head(lambda x, query, key, value: _exp_without_max(query, key) @ value),
             ),
             Mistake(
                 "causal",

@@ -248,7 +248,7 @@ def test_a_tuple_of_the_wrong_parts():
     report(lambda *a: (1, 2), "wrong", "a tuple of 2 things", "query, key, value", name="project")
     report(lambda *a: ("a", 2, 3), "wrong", "a str for query", name="project")
     report(lambda x, *w: x, "wrong", "an array of float64", "3 arrays", name="project")
-    report(lambda x, q, k, v: (x @ q, x @ k, x), "wrong", "of value", name="project")
+    report(lambda x, q, k, v: (x @ q.T, x @ k.T, x), "wrong", "of value", name="project")
 
 
 def test_the_advice_is_about_what_came_back():

@@ -218,9 +218,9 @@ LOOPS = {
     "count_parameters": lambda d_model, d_k, d_v: sum(
         np.empty((d_model, d)).size for d in (d_k, d_k, d_v)
     ),
-    "project": lambda x, *weights: tuple(matmul(x, w) for w in weights),
-    "token_output": lambda i, x, *weights: self_attention(x, *weights)[i],
-    "self_attention": self_attention,
+    "project": lambda x, *stored: tuple(matmul(x, w.T) for w in stored),
+    "previous_token": lambda n: [[j == max(i - 1, 0) for j in range(n)] for i in range(n)],
+    "score_matrix": lambda w_q, w_k: matmul(w_q, w_k.T) / math.sqrt(w_q.shape[1]),
     "batched_self_attention": lambda x, *weights: [self_attention(one, *weights) for one in x],
     "OneHead": one_head,
     "split_heads": split_heads,
