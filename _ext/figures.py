@@ -18,7 +18,7 @@ import d2lmini
 
 LIBRARY = Path(d2lmini.__file__).parent / "plotting"
 SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry with them
-WIDE = 480  # pixels: a wider figure would shrink too far on a phone, and scrolls instead
+WIDE = 520  # pixels: a wider figure would shrink too far on a phone, and scrolls instead
 SVG = "data:image/svg+xml;base64,"
 
 
