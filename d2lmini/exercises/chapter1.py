@@ -815,7 +815,7 @@ register(
             "the same number to all scores changes nothing, so the slopes sum to 0.",
             "With z = scores / T, the loss is ln Σⱼ exp(zⱼ) − z_clicked. The slope of the first "
             "term along zᵢ is the weight αᵢ. Then use the chain rule for zᵢ = aᵢ / T.",
-            "Compute the weights as in soft_lookup, subtract 1 from the clicked one, and divide "
+            "Compute the weights of scores / T, subtract 1 from the clicked one, and divide "
             "by the temperature.",
         ),
         solution="""\

@@ -39,6 +39,8 @@ register(
             (_counting(1, 2, 2), 2),
             (_counting(2, 3, 4), 2),
             (_counting(2, 2, 9), 3),
+            (_counting(3, 1, 6) / 4 - 2.3, 3),
+            (_counting(1, 4, 2) / 8 - 0.6, 1),
         ],
         views=True,
         mistakes=(
@@ -73,7 +75,7 @@ register(
             "reshape can work out one size itself: write -1 for d. swapaxes(1, 2) does the rest.",
         ),
         solution="""\
-def split_heads(x, num_heads):
+def my_split_heads(x, num_heads):
     batch, n, _ = x.shape
     return x.reshape(batch, n, num_heads, -1).swapaxes(1, 2)""",
     )
@@ -129,7 +131,7 @@ register(
             "swapaxes(1, 2) undoes itself. Then reshape with -1 for the last axis.",
         ),
         solution="""\
-def merge_heads(x):
+def my_merge_heads(x):
     batch, _, n, _ = x.shape
     return x.swapaxes(1, 2).reshape(batch, n, -1)""",
     )
@@ -189,7 +191,7 @@ register(
             "np.arange(num_heads) // group.",
         ),
         solution="""\
-def share_heads(x, num_heads):
+def my_share_heads(x, num_heads):
     group = num_heads // x.shape[1]
     return np.repeat(x, group, axis=1)""",
     )
@@ -340,6 +342,7 @@ def _multi_head_slip(
     root_of: Callable[[Array, int], int] = lambda w_q, num_heads: w_q.shape[-1] // num_heads,
     axis: int = -1,
     mix: Callable[[Array, Array], Array] = lambda merged, w_o: merged @ w_o,
+    model: bool = False,
 ) -> Callable[[Any], Callable[..., Array]]:
     """Return what `slip` wants: multi-head attention with one step replaced."""
 
@@ -348,7 +351,8 @@ def _multi_head_slip(
             x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, num_heads: int
         ) -> Array:
             query, key, value = (split(x @ w, num_heads) for w in (w_q, w_k, w_v))
-            scores = query @ key.swapaxes(-1, -2) / np.sqrt(root_of(w_q, num_heads))
+            root = len(w_q) if model else root_of(w_q, num_heads)
+            scores = query @ key.swapaxes(-1, -2) / np.sqrt(root)
             return mix(merge(softmax(scores, axis=axis) @ value), w_o)
 
         return attend
@@ -357,14 +361,20 @@ def _multi_head_slip(
 
 
 def _multi_head_cases() -> list[Case]:
-    def case(n: int, d_model: int, d_k: int, d_v: int, heads: int, size: int = 1) -> Case:
+    def case(n: int, d_model: int, d_k: int, d_v: int, heads: int, size: float = 1) -> Case:
         rng = np.random.default_rng(n)
         sizes = (n, d_model), *[(d_model, heads * d_k)] * 2, (d_model, heads * d_v)
         x, w_q, w_k, w_v = (rng.integers(-1, 2, s).astype(float) for s in sizes)
         w_o = rng.integers(-1, 2, (heads * d_v, d_model)).astype(float)
         return size * x, w_q, w_k, w_v, w_o, heads
 
-    return [case(2, 2, 2, 1, 2), case(3, 4, 1, 2, 2), case(4, 2, 3, 1, 3), case(5, 4, 2, 2, 2, 40)]
+    return [
+        case(2, 2, 2, 1, 2),
+        case(3, 5, 1, 2, 2, 0.7),
+        case(4, 2, 3, 1, 3, 0.35),
+        case(1, 3, 2, 4, 1, 0.3),
+        case(5, 4, 2, 3, 2, 40),
+    ]
 
 
 register(
@@ -384,6 +394,29 @@ register(
                 "You divided by the root of the width of all heads together. Each head compares "
                 "vectors of length d_k.",
                 _multi_head_slip(root_of=lambda w_q, num_heads: w_q.shape[-1]),
+            ),
+            slip(
+                "scale-model",
+                "You divided by √d_model. What is compared has d_k components, one head's part of "
+                "the projection.",
+                _multi_head_slip(model=True),
+            ),
+            slip(
+                "both-reshapes",
+                "Split and merge are reshapes without a swap of axes. Shape and causality look "
+                "right, but each head holds only some of the tokens.",
+                _multi_head_slip(
+                    split=lambda x, num_heads: x.reshape(num_heads, len(x), -1),
+                    merge=lambda x: x.reshape(x.shape[1], -1),
+                ),
+            ),
+            Mistake(
+                "width-of-model",
+                "You took d_model // num_heads for the width of a head. The projection is cut, at "
+                "w_q.shape[1] // num_heads, and another one for the values.",
+                lambda x, w_q, w_k, w_v, w_o, num_heads: (x @ w_q).reshape(
+                    len(x), num_heads, x.shape[1] // num_heads
+                ),
             ),
             slip(
                 "no-scale",
@@ -450,7 +483,7 @@ register(
             "two axes of the keys are transposed with swapaxes(-1, -2).",
         ),
         solution="""\
-def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
+def my_multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
     n = len(x)
     query, key, value = (  # (h, n, d_k), (h, n, d_k), (h, n, d_v)
         (x @ w).reshape(n, num_heads, -1).swapaxes(0, 1) for w in (w_q, w_k, w_v)
@@ -459,6 +492,138 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     heads = e / e.sum(axis=-1, keepdims=True) @ value  # (h, n, d_v)
     return heads.swapaxes(0, 1).reshape(n, -1) @ w_o""",
+    )
+)
+
+
+# What a head is worth
+
+
+def _importance(
+    removed: Callable[[Array, int, int], Array],
+) -> Callable[..., Array]:
+    """Measure the moves of the output when ``removed`` has changed the rows of w_o."""
+
+    def moves(x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, num_heads: int) -> Array:
+        whole = _multi_head(x, w_q, w_k, w_v, w_o, num_heads)
+        found = []
+        for i in range(num_heads):
+            without = _multi_head(x, w_q, w_k, w_v, removed(w_o, i, num_heads), num_heads)
+            found.append(np.sqrt(((whole - without) ** 2).sum(axis=-1)).mean())
+        return np.array(found)
+
+    return moves
+
+
+def _block(w_o: Array, i: int, num_heads: int) -> Array:
+    rows = np.arange(len(w_o)) // (len(w_o) // num_heads)
+    return np.where((rows == i)[:, None], 0.0, w_o)
+
+
+register(
+    Exercise(
+        name="head_importance",
+        chapter=5,
+        difficulty="medium",
+        minutes=20,
+        task="How much does each head matter? Take the heads out one at a time, by zeros in the "
+        "rows of w_o that belong to the head, and measure how far the output (n, d_model) of "
+        "self-attention moves: the mean over the tokens of the length of the move. Use "
+        "multi_head_attention of d2lmini. Return (num_heads,).",
+        returns={"moves": "(heads,)"},
+        reference=_importance(_block),
+        cases=_multi_head_cases,
+        mistakes=(
+            Mistake(
+                "every-hth-row",
+                "You took every h-th row of w_o. The rows of a head are neighbours: joined, the "
+                "heads stand one behind the other.",
+                _importance(
+                    lambda w_o, i, num_heads: np.where(
+                        (np.arange(len(w_o)) % num_heads == i)[:, None], 0.0, w_o
+                    )
+                ),
+            ),
+            Mistake(
+                "columns",
+                "You put zeros into columns of w_o. A column makes one component of the output "
+                "from all heads; a head owns rows.",
+                _importance(
+                    lambda w_o, i, num_heads: np.where(
+                        np.arange(w_o.shape[1]) // max(w_o.shape[1] // num_heads, 1) == i, 0.0, w_o
+                    )
+                ),
+            ),
+            Mistake(
+                "one-row",
+                "You took out row i of w_o. A head owns d_v rows.",
+                _importance(
+                    lambda w_o, i, num_heads: np.where(
+                        (np.arange(len(w_o)) == i)[:, None], 0.0, w_o
+                    )
+                ),
+            ),
+            Mistake(
+                "only-this-one",
+                "You kept this head and took out all the others.",
+                _importance(lambda w_o, i, num_heads: w_o - _block(w_o, i, num_heads)),
+            ),
+            Mistake(
+                "squared",
+                "These are means of squares. The length of a move is the root of the sum of its "
+                "squares.",
+                lambda x, w_q, w_k, w_v, w_o, num_heads: np.array(
+                    [
+                        (
+                            _multi_head(
+                                x, w_q, w_k, w_v, w_o - _block(w_o, i, num_heads), num_heads
+                            )
+                            ** 2
+                        )
+                        .sum(axis=-1)
+                        .mean()
+                        for i in range(num_heads)
+                    ]
+                ),
+            ),
+            Mistake(
+                "whole-matrix",
+                "You took one length for the moves of all tokens together. Measure each token's, "
+                "then take the mean.",
+                lambda x, w_q, w_k, w_v, w_o, num_heads: np.array(
+                    [
+                        np.linalg.norm(
+                            _multi_head(
+                                x, w_q, w_k, w_v, w_o - _block(w_o, i, num_heads), num_heads
+                            )
+                        )
+                        for i in range(num_heads)
+                    ]
+                ),
+            ),
+        ),
+        hints=(
+            "The output is a sum over heads. What is missing from it when the rows of one head "
+            "are zero?",
+            "Head i owns the rows i·d_v to (i + 1)·d_v of w_o, where d_v = len(w_o) / h. Move i "
+            "is the mean over the tokens of ‖o − o without head i‖.",
+            "Copy w_o before you put zeros into it. np.linalg.norm with axis=-1 gives a length "
+            "for each token.",
+        ),
+        solution="""\
+def head_importance(x, w_q, w_k, w_v, w_o, num_heads):
+    from d2lmini import multi_head_attention
+
+    def output(w_o):
+        return multi_head_attention(x, x, x, w_q, w_k, w_v, w_o, num_heads=num_heads).output
+
+    d_v = len(w_o) // num_heads
+    moves = []
+    for i in range(num_heads):
+        without = w_o.copy()
+        without[i * d_v : (i + 1) * d_v] = 0
+        moves.append(np.linalg.norm(output(w_o) - output(without), axis=-1).mean())
+    return np.array(moves)""",
     )
 )
 
@@ -516,7 +681,13 @@ def _many_heads_cases() -> list[Case]:
     def x(*size: int) -> Array:
         return np.random.default_rng(9).integers(-2, 3, size).astype(np.float32)
 
-    return [(2, 2, x(1, 2, 2)), (4, 2, x(2, 3, 4)), (6, 3, 20 * x(1, 5, 6))]
+    return [
+        (2, 2, x(1, 2, 2)),
+        (4, 2, 0.7 * x(2, 3, 4)),
+        (6, 3, 0.4 * x(4, 1, 6)),
+        (3, 1, 0.3 * x(1, 4, 3)),
+        (6, 3, 20 * x(1, 5, 6)),
+    ]
 
 
 _reference_heads = _many_heads(_right)
@@ -567,6 +738,12 @@ register(
                 "not-transposed-back",
                 "The heads were merged by a reshape alone. Swap heads and tokens back first.",
                 _many_heads(_right, merge="reshape only"),
+            ),
+            Mistake(
+                "both-reshapes",
+                "Split and merge are reshapes without a swap of axes. The shape is right, but "
+                "each head holds only some of the tokens.",
+                _many_heads(_right, split="reshape only", merge="reshape only"),
             ),
             Mistake(
                 "no-w_o",

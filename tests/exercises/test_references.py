@@ -181,6 +181,17 @@ def one_head(d_model, d_k, d_v, x):
     return self_attention(x.astype(float), *module_weights(*sizes))
 
 
+def head_importance(x, w_q, w_k, w_v, w_o, num_heads):
+    d_v = len(w_o) // num_heads
+    lengths = []
+    for i in range(num_heads):
+        of_head = np.array(w_o, dtype=float)
+        of_head[: i * d_v] = of_head[(i + 1) * d_v :] = 0  # the output is a sum over heads
+        rows = np.array(multi_head_attention(x, w_q, w_k, w_v, of_head, num_heads)).tolist()
+        lengths.append(math.fsum(math.hypot(*row) for row in rows) / len(rows))
+    return lengths
+
+
 def many_heads(embed_dim, num_heads, x):
     weights = module_weights(*[(embed_dim, embed_dim)] * 4)
     return [multi_head_attention(item, *weights, num_heads) for item in x.astype(float)]
@@ -217,6 +228,7 @@ LOOPS = {
     "share_heads": share_heads,
     "decode_step": decode_step,
     "multi_head_attention": multi_head_attention,
+    "head_importance": head_importance,
     "ManyHeads": many_heads,
 }
 

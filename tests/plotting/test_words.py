@@ -53,7 +53,7 @@ DRAWINGS = {
     "described": lambda w: show_heatmaps(WEIGHTS, alt=f"a {w}", row_titles=[w], **HEATMAP),
     "lines": lambda w: show_attention_lines(WEIGHTS, [w, "b"], ["a", w], query=0, show=False),
     "ledger": lambda w: AttentionTrace(
-        [1, 0], KEYS, KEYS, labels=[w, "b"], name=w, components=[w, "y"]
+        [1, 0], KEYS, KEYS[:, :1], labels=[w, "b"], components=["y"]
     ).plot(show=False),
     "axes": on_axes,
     "diagram": on_a_sheet,
