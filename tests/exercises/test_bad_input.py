@@ -121,8 +121,8 @@ def test_a_very_long_message_and_one_that_cannot_be_written():
 
 
 def test_the_wrong_number_of_arguments():
-    report(lambda: 1, "error", "raised TypeError", "called as softmax(scores)")
-    report(lambda a, b: 1, "error", "raised TypeError", "called as softmax(scores)")
+    report(lambda: 1, "error", "raised TypeError", "called as my_softmax(scores)")
+    report(lambda a, b: 1, "error", "raised TypeError", "called as my_softmax(scores)")
 
 
 # Time
@@ -374,7 +374,7 @@ def test_an_exception_in_the_second_round():
 
     def tired(scores):
         calls.append(1)
-        return right(scores) if len(calls) < 6 else 1 / 0
+        return right(scores) if len(calls) <= len(find("softmax").cases()) + 1 else 1 / 0
 
     report(tired, "wrong", "right at first")
 

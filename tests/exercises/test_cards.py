@@ -72,7 +72,7 @@ def test_check_as_a_decorator_gives_the_function_back(capsys):
     assert check(name="softmax")(stub) is stub
     assert check(stub, name="softmax") is stub
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "✓ softmax: correct on all 4 inputs."
+    assert said[0] == f"✓ softmax: correct on all {len(find('softmax').cases())} inputs."
     assert said[1:] == ["○ softmax: not attempted yet. Replace the ... and run the cell again."] * 2
 
 

@@ -74,6 +74,10 @@ def change_without(query, key, value):
     return [math.dist(whole, output([j for j in everyone if j != i])) for i in everyone]
 
 
+def values_used(weights):
+    return [math.exp(-sum(w * math.log(w) for w in row if w > 0)) for row in weights.tolist()]
+
+
 def click_gradient(scores, clicked, temperature):
     """Measure the slopes with small steps."""
 
@@ -198,6 +202,7 @@ def many_heads(embed_dim, num_heads, x):
 
 
 LOOPS = {
+    "values_used": values_used,
     "one_hot": one_hot,
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
     "trigram_vectors": trigram_vectors,
