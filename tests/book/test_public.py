@@ -105,7 +105,7 @@ def test_the_day_of_the_last_change(published):
 
 def test_site_map(published):
     text = (published / "sitemap.xml").read_text("utf8")
-    for page in ("index", "some", "end"):
+    for page in ("index", "some", "bibliography"):
         assert f"<loc>{ADDRESS}/chapters/{page}.html</loc>" in text
     assert f"{ADDRESS}/sitemap.xml" in (published / "robots.txt").read_text("utf8")
 
