@@ -174,6 +174,30 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
     return matmul(np.concatenate(heads, axis=1), w_o)
 
 
+def padded_attention(query, key, value, lengths):
+    return [
+        attend(query[b], key[b, :length], value[b, :length])
+        for b, length in enumerate(lengths.tolist())
+    ]
+
+
+def window_mask(num_queries, num_keys, window):
+    rows = []
+    for i in range(num_queries):
+        here = i + num_keys - num_queries
+        rows.append([here - window < j <= here for j in range(num_keys)])
+    return rows
+
+
+def dropped_attention(query, key, value, kept, training):
+    weights = oracles.attention(query, key, value)[1]
+    used = weights.copy()
+    if training:
+        for at in np.ndindex(weights.shape):
+            used[at] = 2 * weights[at] if kept[at] else 0
+    return matmul(used, value), weights
+
+
 def module_weights(*shapes):
     """Draw the weights as the checker does, in the order of the parameters; as x @ w wants them."""
     rng = np.random.default_rng(0)
@@ -235,6 +259,9 @@ LOOPS = {
     "multi_head_attention": multi_head_attention,
     "head_importance": head_importance,
     "ManyHeads": many_heads,
+    "padded_attention": padded_attention,
+    "window_mask": window_mask,
+    "dropped_attention": dropped_attention,
 }
 
 
