@@ -31,7 +31,7 @@ def exhibits():
 
 def draws_one_number_in_one_colour(draw):
     """Tell whether equal numbers of two matrices have the same colour in what is drawn."""
-    matrices = [np.array([[0.1, 0.9], [0.5, 0.5]]), np.array([[0.5, 0.5], [0.6, 0.4]])]
+    matrices = [np.array([[0.1, 0.9], [0.2, 0.8]]), np.array([[0.2, 0.8], [0.5, 0.5]])]
     colours = {}
     for image in draw(matrices):
         numbers = np.ma.getdata(image.get_array()).ravel().tolist()
