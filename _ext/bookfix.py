@@ -123,7 +123,7 @@ def back_links(app, pagename, templatename, context, doctree) -> None:
 
 
 def registered(app, uri: str) -> str | None:
-    """Let the link check ask where a DOI leads, not the publisher there, who turns programs away."""
+    """Let the link check ask whether a DOI is registered: publishers turn programs away."""
     name = uri.removeprefix("https://doi.org/")
     return f"https://doi.org/api/handles/{name}" if name != uri else None
 

@@ -10,9 +10,10 @@ page, no date of the last change, and no buttons for the repository, Colab, Bind
 repository must be on GitHub, the only place from which Colab opens notebooks. What is written down
 elsewhere, CITATION.cff and the first cell of the notebooks, is compared with this by the tests.
 
-The 404 page is sphinx-notfound-page's. Three libraries were weighed and left out. sphinxext-opengraph
-writes cards without an address too, and leaves `<` in them. sphinx-sitemap forgets the pages that a
-second build finds unchanged. sphinx-last-updated-by-git dates pages only, not the whole book.
+The 404 page is made by sphinx-notfound-page. Three libraries were weighed and left out:
+sphinxext-opengraph writes cards without an address too, and leaves `<` in them, sphinx-sitemap
+forgets pages that a second build finds unchanged, and sphinx-last-updated-by-git dates pages only,
+not the whole book.
 """
 
 import html
@@ -33,8 +34,8 @@ ELSEWHERE = {
     "colab_url": "https://colab.research.google.com",
 }
 NOT_FOUND = """<h1>There is no such page</h1>
-<p>It may have moved. The <a href="chapters/index.html#how-to-read-it">first page</a> lists the
-chapters, and the search knows every word of the book.</p>"""
+<p>It may have moved. The <a href="{root}chapters/index.html#how-to-read-it">first page</a>
+lists the chapters, and the search knows every word of the book.</p>"""
 ISSUE = """Page: {page}
 
 What it says or does:
@@ -56,7 +57,8 @@ def configure(app, config) -> None:
     public["address"] += "/"
     config.html_baseurl = public["address"]
     config.notfound_urls_prefix = urlsplit(public["address"]).path
-    config.notfound_context = {"title": "There is no such page", "body": NOT_FOUND}
+    body = NOT_FOUND.format(root=config.notfound_urls_prefix)
+    config.notfound_context = {"title": "There is no such page", "body": body}
     app.setup_extension("notfound.extension")  # the page that a server shows for a wrong address
     config.html_theme_options |= {
         "repository_url": public["repository"],
