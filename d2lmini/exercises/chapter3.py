@@ -322,6 +322,16 @@ register(
                 ),
             ),
             Mistake(
+                "one-hidden-maximum",
+                "The largest score of the whole table was taken, hidden ones among them. Each row "
+                "needs a maximum of its own, and only visible scores may count.",
+                lambda scores, mask: _zeroed(scores, mask, scores.max(), _tiny),
+                also=(
+                    lambda scores, mask: _zeroed(scores, mask, scores.max(), _one_for_none),
+                    lambda scores, mask: _zeroed(scores, mask, scores.max()),
+                ),
+            ),
+            Mistake(
                 "repaired-late",
                 "The hidden keys became 0 only after exp, and the rest was divided again. On paper "
                 "that is right. But if a hidden key has by far the largest score, the visible "

@@ -11,6 +11,7 @@ from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
 from d2lmini.exercises.modules import call_with_the_weights_of
 from d2lmini.exercises.slips import naive_softmax, slip, tables
+from d2lmini.weights import softmax
 
 
 def _counting(*size: int) -> Array:
@@ -288,6 +289,18 @@ register(
                 "The scores are not divided by √d.",
                 _decode_slip(lambda query, keys: query @ keys.T),
             ),
+            slip(
+                "scale-keys",
+                "You divided by the root of the number of keys. The d in √d is the length of one "
+                "key.",
+                _decode_slip(lambda query, keys: query @ keys.T / np.sqrt(len(keys))),
+            ),
+            slip(
+                "scale-cache",
+                "You divided by the root of the number of cached keys. The d in √d is the length "
+                "of one key.",
+                _decode_slip(lambda query, keys: query @ keys.T / np.sqrt(len(keys) - 1)),
+            ),
             Mistake(
                 "query-cached",
                 "You put the query into the cache. Later tokens look for keys, so the key stays.",
@@ -360,6 +373,18 @@ def _multi_head_slip(
     return make
 
 
+def _width_of_model(softmax: Any) -> Callable[..., Array]:
+    def attend(x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, num_heads: int) -> Array:
+        d = x.shape[1] // num_heads
+        query, key, value = (
+            (x @ w).reshape(len(x), num_heads, d).swapaxes(0, 1) for w in (w_q, w_k, w_v)
+        )
+        weights = softmax(query @ key.swapaxes(-1, -2) / np.sqrt(d))
+        return _merge(weights @ value) @ w_o
+
+    return attend
+
+
 def _multi_head_cases() -> list[Case]:
     def case(n: int, d_model: int, d_k: int, d_v: int, heads: int, size: float = 1) -> Case:
         rng = np.random.default_rng(n)
@@ -414,9 +439,8 @@ register(
                 "width-of-model",
                 "You took d_model // num_heads for the width of a head. The projection is cut, at "
                 "w_q.shape[1] // num_heads, and another one for the values.",
-                lambda x, w_q, w_k, w_v, w_o, num_heads: (x @ w_q).reshape(
-                    len(x), num_heads, x.shape[1] // num_heads
-                ),
+                _width_of_model(softmax),
+                also=(_width_of_model(naive_softmax),),
             ),
             slip(
                 "no-scale",
