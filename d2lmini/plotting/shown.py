@@ -29,9 +29,9 @@ _UNSTAMPED: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
-# A page shows whether it is dark by the colour of its words, which a style can read: 0 for dark words,
-# 1 for light ones. The limit lies between the darkest colour that words have on a dark page, here as
-# elsewhere, and the lightest on a light one, so that it holds within coloured words as well.
+# A page shows whether it is dark by the colour of its words, which a style can read: 0 for dark
+# words, 1 for light ones. The limit lies between the darkest colour that words have on a dark page
+# and the lightest on a light one, so that it holds within coloured words as well.
 LIGHT_WORDS = ".3*r + .6*g + .1*b - 120"
 SHARE = f"clamp(0,({LIGHT_WORDS})*9,1)"
 # Some pages say that they are dark and leave the words black, each thing in them choosing its own
