@@ -560,7 +560,7 @@ def _one_head_cases() -> list[Case]:
         (3, 2, 4, x(2, 3, 3)),
         (2, 4, 2, x(3, 4, 2)),
         (4, 3, 1, 40 * x(1, 5, 4)),
-        (3, 2, 2, rough(9, (2, 3, 3))[0].astype(np.float32)),
+        (3, 2, 2, rough(9, (2, 2, 3))[0].astype(np.float32)),
     ]
 
 

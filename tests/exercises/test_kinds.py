@@ -83,7 +83,8 @@ EQUAL = {
     ("change_without", "key"): {"shifted"},
     ("change_without", "value"): {"reversed", "shifted"},
     ("change_without", "moves"): NOT_NEGATIVE | {"squeezed"},
-    ("click_gradient", "scores"): {"shifted"},
+    ("click_gradient", "scores"): {"shifted", "squeezed"},
+    ("click_gradient", "slopes"): {"squeezed"},
     ("weighted_average", "weights"): NOT_NEGATIVE,
     ("softmax", "scores"): {"shifted"},
     ("softmax", "weights"): WEIGHTS,
@@ -105,7 +106,7 @@ EQUAL = {
     ("head_importance", "w_o"): {"reversed"},
     ("head_importance", "moves"): NOT_NEGATIVE,
 }
-CLOSE = {"single digits"}  # of what goes through a softmax, within what float32 may differ by
+CLOSE = {"single digits"}  # of an argument: within what float32 may differ by, after a softmax
 RESULTS_OF_MASKS = {"mask", "weights above 0.9"}
 
 
@@ -117,7 +118,7 @@ def test_no_slip_of_these_kinds_passes(exercise):
         for kind in KINDS:
             if where in RESULTS_OF_MASKS or kind in EQUAL.get((exercise.name, where), set()):
                 continue
-            if kind in CLOSE and where in exercise.arguments and exercise.chapter > 3:
+            if kind in CLOSE and where in exercise.arguments:
                 continue
             theirs = outcomes_of(exercise, slipped(exercise, kind, where))
             if same_outcomes(right, theirs) and all(
@@ -146,8 +147,8 @@ SLIPS = [
     ("kernel_regression", "(2 * width**2)", "(2 * max(width, 0.5) ** 2)"),
     # Words that are put in order first.
     ("trigram_vectors", "text.lower()", "' '.join(text.lower().split())"),
-    ("trigram_vectors", "text.lower()", "text.lower().replace(' ', '  ')"),
-    ("trigram_vectors", "text.lower()", "text.lower().replace(\"'\", '').replace('-', '')"),
+    ("trigram_vectors", "text.lower()", "text.lower().replace(chr(32), chr(32) * 2)"),
+    ("trigram_vectors", "text.lower()", "text.lower().replace(chr(39), chr(0)[1:])"),
     ("trigram_vectors", "pieces.count(gram) for", "min(pieces.count(gram), 2) for"),
     # What is right for numbers, and learns nothing.
     ("OneHead", "scores.softmax(dim=-1) @ value", "(scores.softmax(dim=-1) @ value).detach()"),
