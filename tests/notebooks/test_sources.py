@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("nbformat")
 sys.path.append(str(Path(__file__).resolve().parents[2] / "_ext"))
-import sources  # noqa: E402
+import sources
 
 MARKDOWN = {"cell_type": "markdown", "metadata": {}, "source": "# A"}
 CODE = {"cell_type": "code", "metadata": {}, "source": "1", "outputs": [], "execution_count": 1}
