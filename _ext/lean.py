@@ -43,6 +43,7 @@ STYLES = [
     "book.css",
     "figures.css",
     "tables.css",
+    "live/live.css",
     "print.css",
 ]
 STYLE_LINK = re.compile(
