@@ -10,6 +10,7 @@ import ast
 import dis
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from types import CodeType
 from typing import Any
 
@@ -116,17 +117,20 @@ def read_cells(cells: Sequence[Mapping[str, Any]]) -> list[Cell]:
         if "remove-cell" in tags:
             continue
         one = Cell(cell.get("id", ""), source, tags, among_exercises)
-        try:
-            tree = ast.parse(source)
-        except SyntaxError:  # a magic, or a reader's slip
-            one.broken = True
-            found.append(one)
-            continue
-        one.imports = dict(imported(tree))
-        one.defines, one.uses = bound_and_read(compile(tree, one.id, "exec"))
-        one.torch = asks_for_torch(tree)
+        one.imports, one.defines, one.uses, one.torch, one.broken = read(source)
         found.append(one)
     return found
+
+
+@cache
+def read(source: str) -> tuple[dict[str, str], list[str], list[str], bool, bool]:
+    """Return what a cell imports, binds and reads, whether it asks for PyTorch, or is no Python."""
+    try:
+        tree = ast.parse(source)
+        code = compile(tree, "cell", "exec")
+    except SyntaxError:  # a magic, or a reader's slip
+        return {}, [], [], False, True
+    return dict(imported(tree)), *bound_and_read(code), asks_for_torch(tree), False
 
 
 def asks_for_torch(tree: ast.AST) -> bool:

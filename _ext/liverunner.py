@@ -9,6 +9,7 @@ import builtins
 import io
 import json
 import linecache
+import logging
 import sys
 import time
 import traceback
@@ -94,6 +95,7 @@ class Runner:
         self.callbacks: list[Callable[[], None]] = []
         self.printed = Printed(self.send)
         be_a_notebook(self)
+        logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it says what it does
         builtins.input = no_input
 
     def send(self, piece: dict[str, Any]) -> None:
@@ -142,6 +144,7 @@ class Runner:
         cell = next(cell for cell in self.needed if cell.id == number)
         whole = cell is self.needed[-1] or self.must_run(cell)
         self.printed = Printed(self.send)
+        draw_for_a_page_alone()
         if whole:
             self.ran.pop(cell.id, None)
         try:
@@ -306,6 +309,15 @@ def own_lines(error: BaseException) -> list[dict[str, Any]]:
     if len(frames) > FRAMES:
         frames = [*frames[: FRAMES // 2], {"line": 0}, *frames[-FRAMES // 2 :]]
     return frames
+
+
+def draw_for_a_page_alone() -> None:
+    """Let a figure of the library leave out the form that no page shows, and that takes longest."""
+    if shown := sys.modules.get("d2lmini.plotting.shown"):
+        shown.Shown._repr_mimebundle_ = lambda figure, include=None, exclude=None: (
+            {"text/html": figure.html(), "text/plain": figure.alt},
+            {},
+        )
 
 
 def be_a_notebook(runner: Runner) -> None:
