@@ -26,11 +26,11 @@ from livecells import plan
 from plain import is_code_cell
 from sources import SourceError, read_notebook
 from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx.util import logging
 
-LOG = logging.getLogger(__name__)
+import d2lmini
+
 HERE = Path(__file__).parent
-LIBRARY = HERE.parent / "d2lmini"
+LIBRARY = Path(d2lmini.__file__).parent
 VERSION = "0.27.7"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
 # The core of Pyodide; the lock has the hashes of the wheels.
