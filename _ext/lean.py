@@ -44,6 +44,7 @@ STYLES = [
     "figures.css",
     "tables.css",
     "live/live.css",
+    "explorables/explorables.css",
     "print.css",
 ]
 STYLE_LINK = re.compile(

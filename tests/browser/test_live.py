@@ -255,7 +255,7 @@ def test_an_exception_is_the_reader_s_line_and_the_message(tab):
 
 
 def test_a_cell_whose_start_fails_says_where(tab):
-    tab.write("trigrams", "1 / 0")
+    tab.write("trigrams", "trigrams = 1 / 0")
     assert "A cell above" in tab.run("scores-by-hand", "error")
     assert "ZeroDivisionError" in tab.output("trigrams").inner_text()
     tab.button("trigrams", "Reset").click()
