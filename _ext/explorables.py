@@ -33,6 +33,8 @@ class Start:
     head: tuple[str, ...]
     rows: list[tuple]
     says: str
+    size: tuple[int, int]  # of its drawing
+    controls: int
     replaces: str = ""  # the drawing of the page in whose place it comes
 
 
@@ -54,7 +56,7 @@ def lookup() -> Start:
     )
     settings = {"query": QUERY[0].tolist(), "keys": keys, "values": values}
     head = ("key", "score", "weight", "value")
-    return Start("Turn the query", settings, head, rows, says, "drawing-idea")
+    return Start("Turn the query", settings, head, rows, says, (500, 244), 2, "drawing-idea")
 
 
 def names() -> Start:
@@ -79,7 +81,8 @@ def names() -> Start:
         "values": incomes.astype(int).tolist(),
         "temperature": temperature,
     }
-    return Start("Ask for a name", settings, ("key", "score", "weight", "value"), rows, says)
+    head = ("key", "score", "weight", "value")
+    return Start("Ask for a name", settings, head, rows, says, (452, 268), 2)
 
 
 def triangle() -> Start:
@@ -101,7 +104,7 @@ def triangle() -> Start:
     )
     settings = {"scores": scores.tolist(), "values": values.tolist()}
     head = ("entry", "score", "weight", "value")
-    return Start("Move the point", settings, head, rows, says)
+    return Start("Move the point", settings, head, rows, says, (480, 300), 5)
 
 
 def nile() -> Start:
@@ -122,7 +125,8 @@ def nile() -> Start:
         "smaller error?"
     )
     settings = {"years": years.astype(int).tolist(), "flow": flow.tolist(), "width": width}
-    return Start("Choose a width", settings, ("width", "error from the others"), rows, says)
+    head = ("width", "error from the others")
+    return Start("Choose a width", settings, head, rows, says, (480, 262), 1)
 
 
 STARTS: dict[str, Callable[[], Start]] = {
@@ -139,6 +143,7 @@ PLACES = {
 }
 LOADER = """<script>
 if (location.protocol.startsWith("http")) import("{module}");
+else document.documentElement.classList.add("live-off");
 </script>"""
 
 
@@ -152,10 +157,13 @@ def written(name: str) -> str:
         for row in start.rows
     )
     replaces = f' data-replaces="{start.replaces}"' if start.replaces else ""
+    width, height = start.size
+    style = f"--shape:{width}/{height};--most:{1.25 * width:.0f}px;"
+    style += f"--narrow:{start.controls};--wide:{(start.controls + 1) // 2}"
     drawing = "" if start.replaces else '<div class="ex-drawing"></div>'
     return (
         f'<div class="explorable ex-{name}" data-explorable="{name}"{replaces} '
-        f'data-settings="{settings}" role="group" aria-label="{start.title}">'
+        f'data-settings="{settings}" role="group" aria-label="{start.title}" style="{style}">'
         f'<p class="ex-title">{start.title}</p>{drawing}'
         f'<table class="ex-numbers"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
         f'<div class="ex-controls"></div>'

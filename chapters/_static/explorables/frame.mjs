@@ -10,10 +10,9 @@ function fill(made, attributes, inside) {
 export const set = (part, attributes) => fill(part, attributes, []);
 export const text = (x, y, words, attributes = {}) => draw("text", { x, y, ...attributes }, words);
 
-/** The drawing, which says what it shows. */
-export function picture(width, height, label, ...inside) {
-  return draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, style: `max-width:${width * 1.25}px` }, ...inside);
-}
+/** A drawing of this size; what it shows is said by the sentence beneath. */
+export const picture = (width, height, ...inside) =>
+  draw("svg", { viewBox: `0 0 ${width} ${height}`, style: `max-width:${width * 1.25}px` }, ...inside);
 
 /** A slider: what is shown of its value, its two ends, and a mark where one usually is. */
 export function slider({ label, min, max, step, value, usual, ends, show, input }) {
@@ -30,20 +29,18 @@ export function slider({ label, min, max, step, value, usual, ends, show, input 
 }
 
 /** The parts of an explorable: where it is drawn, its controls, and the sentence beneath. */
-export function frame(root, drawing, ...controls) {
+export function frame(root, drawings, ...controls) {
+  const drawing = make("div", { class: "ex-drawing", role: "img" }, ...drawings);
   const place = root.dataset.replaces && document.querySelector(`#${root.dataset.replaces} .d2lmini-figure`);
-  if (place) place.replaceWith(make("div", { class: "ex-drawing" }, drawing));
-  else root.querySelector(".ex-drawing").replaceChildren(drawing);
+  (place || root.querySelector(".ex-drawing")).replaceWith(drawing);
   root.querySelector(".ex-controls").replaceChildren(...controls);
-  root.querySelector(".ex-numbers")?.remove();
   root.dataset.state = "ready";
   const says = root.querySelector(".ex-says");
   let waiting;
   return (words) => { // not at each step of a finger: a screen reader would read them all
     set(drawing, { "aria-label": words });
-    if (says.textContent === words) return;
     clearTimeout(waiting);
-    waiting = setTimeout(() => { says.textContent = words; }, 120);
+    if (says.textContent !== words) waiting = setTimeout(() => { says.textContent = words; }, 120);
   };
 }
 

@@ -3,7 +3,7 @@ import { lookup } from "./math.mjs";
 import { draw, dragged, frame, picture, set, slider, text } from "./frame.mjs";
 
 const X = 112, Y = 122, UNIT = 34; // where 0 is, and how long 1 is
-const vector = ([x, y]) => `(${x.toFixed(1)}, ${y.toFixed(1)})`;
+const vector = (xy) => `(${xy.map((x) => x.toFixed(1).replace("-", "−")).join(", ")})`;
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(query, keys, values, { weights, output }) {
@@ -29,21 +29,21 @@ export function mount(root, { query, keys, values }) {
       : draw("circle", { cx: X, cy: Y, r: 5, class: "ex-key" }))),
     turned, asked, hand, reach);
   const rows = keys.map((key, i) => {
-    const y = 62 + 40 * i;
-    const score = text(325, y, "", { "text-anchor": "end" });
-    const bar = draw("rect", { x: 340, y: y - 11, height: 14, rx: 2, class: "ex-weight" });
-    const share = text(0, y, "");
-    const parts = [text(288, y, `(${key.join(", ")})`, { class: "ex-key", "text-anchor": "end" }), score,
-      draw("rect", { x: 340, y: y - 11, width: 70, height: 14, rx: 2, class: "ex-ground" }), bar, share,
-      text(482, y, values[i][0], { class: "ex-value", "text-anchor": "end" })];
+    const y = 92 + 40 * i;
+    const score = text(108, y, "", { "text-anchor": "end" });
+    const bar = draw("rect", { x: 124, y: y - 11, height: 14, rx: 2, class: "ex-weight" });
+    const share = text(232, y, "", { "text-anchor": "end" });
+    const parts = [text(56, y, `(${key.join(", ")})`, { class: "ex-key", "text-anchor": "end" }), score,
+      draw("rect", { x: 124, y: y - 11, width: 70, height: 14, rx: 2, class: "ex-ground" }), bar, share,
+      text(274, y, values[i][0], { class: "ex-value", "text-anchor": "end" })];
     return { score, bar, share, parts };
   });
-  const out = text(482, 196, "", { class: "ex-output ex-large", "text-anchor": "end" });
-  const head = (x, words, kind) => text(x, 32, words, { "text-anchor": "end", class: kind });
-  const drawing = picture(500, 244, "", draw("defs", {}, arrow("query"), arrow("key")), plane,
-    head(288, "key", "ex-key"), head(325, "score", ""), head(390, "weight", "ex-weight"), head(482, "value", "ex-value"),
-    ...rows.flatMap((row) => row.parts), draw("line", { x1: 250, x2: 486, y1: 168, y2: 168, class: "ex-grid" }),
-    text(410, 196, "output", { class: "ex-output", "text-anchor": "end" }), out);
+  const out = text(274, 232, "", { class: "ex-output ex-large", "text-anchor": "end" });
+  const head = (x, words, kind) => text(x, 60, words, { "text-anchor": "end", class: kind });
+  const left = picture(224, 244, draw("defs", {}, arrow("query"), arrow("key")), plane);
+  const right = picture(282, 244, head(56, "key", "ex-key"), head(108, "score", ""), head(194, "weight", "ex-weight"), head(274, "value", "ex-value"),
+    ...rows.flatMap((row) => row.parts), draw("line", { x1: 20, x2: 274, y1: 202, y2: 202, class: "ex-grid" }),
+    text(200, 232, "output", { class: "ex-output", "text-anchor": "end" }), out);
 
   const degrees = (x) => `${Math.round(x)}°`;
   const start = [(Math.atan2(query[1], query[0]) * 180) / Math.PI, Math.hypot(...query)];
@@ -51,8 +51,8 @@ export function mount(root, { query, keys, values }) {
   const moved = () => { exact = null; update(); };
   const turn = slider({ label: "direction of the query", min: -180, max: 180, step: 1, value: start[0], usual: start[0], ends: ["−180°", "180°"], show: degrees, input: moved });
   const long = slider({ label: "its length", min: 0, max: 6, step: 0.1, value: start[1], usual: start[1], ends: ["0", "6"], show: (x) => x.toFixed(1), input: moved });
-  const say = frame(root, drawing, turn.box, long.box);
-  dragged(drawing, plane, (x, y) => {
+  const say = frame(root, [left, right], turn.box, long.box);
+  dragged(left, plane, (x, y) => {
     const to = [(x - X) / UNIT, (Y - y) / UNIT];
     turn.put((Math.atan2(to[1], to[0]) * 180) / Math.PI);
     long.put(Math.min(3, Math.hypot(...to)));
@@ -73,7 +73,6 @@ export function mount(root, { query, keys, values }) {
       score.textContent = found.scores[i].toFixed(1).replace("-", "−");
       set(bar, { width: 70 * found.weights[i] });
       share.textContent = found.weights[i].toFixed(2);
-      set(share, { x: 416 });
     });
     out.textContent = found.output[0].toFixed(2);
     say(sentence(now, keys, values, found));

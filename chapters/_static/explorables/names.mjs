@@ -23,14 +23,14 @@ export function mount(root, { asked, names, values, temperature }) {
   });
   const out = text(440, 256, "", { class: "ex-output ex-large", "text-anchor": "end" });
   const head = (x, words, kind = "") => text(x, 10, words, { "text-anchor": "end", class: kind });
-  const drawing = picture(452, 268, "", head(142, "key", "ex-key"), head(192, "score"), head(382, "weight", "ex-weight"), head(440, "value", "ex-value"),
+  const drawing = picture(452, 268, head(142, "key", "ex-key"), head(192, "score"), head(382, "weight", "ex-weight"), head(440, "value", "ex-value"),
     ...rows.flatMap((row) => row.parts), text(382, 256, "answer", { class: "ex-output", "text-anchor": "end" }), out);
   const name = make("input", { type: "text", value: asked, maxlength: 40, spellcheck: "false", autocomplete: "off", autocapitalize: "off" });
   name.addEventListener("input", update);
   const box = make("label", { class: "ex-text" }, make("span", {}, "a name, as you heard it"), name);
   const warm = slider({ label: "temperature", min: -2, max: 1, step: 0.05, value: Math.log10(temperature), usual: Math.log10(temperature), ends: ["0.01", "10"],
     show: (x) => Number((10 ** x).toPrecision(2)).toString(), input: update });
-  const say = frame(root, drawing, box, warm.box);
+  const say = frame(root, [drawing], box, warm.box);
   update();
 
   function update() {

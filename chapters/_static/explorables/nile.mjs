@@ -15,13 +15,13 @@ export function mount(root, { years, flow, width }) {
   const y = (level) => 230 - ((level - 400) / 1000) * 205;
   const line = draw("polyline", { class: "ex-output ex-trail" });
   const error = text(464, 20, "", { "text-anchor": "end" });
-  const drawing = picture(480, 262, "",
+  const drawing = picture(480, 262,
     ...[400, 800, 1200].flatMap((level) => [draw("line", { x1: 44, x2: 464, y1: y(level), y2: y(level), class: "ex-grid" }), text(38, y(level) + 4, level, { "text-anchor": "end" })]),
     ...[1871, 1899, 1930, 1970].map((year) => text(x(year), 252, year, { "text-anchor": "middle" })),
     ...years.map((year, i) => draw("circle", { cx: x(year), cy: y(flow[i]), r: 2.5, class: "ex-value" })), line, error);
   const wide = slider({ label: "width in years", min: Math.log10(0.3), max: Math.log10(50), step: 0.01, value: Math.log10(width), usual: Math.log10(width), ends: ["0.3", "50"],
     show: (at) => (10 ** at).toFixed(1), input: () => update() });
-  const say = frame(root, drawing, wide.box);
+  const say = frame(root, [drawing], wide.box);
   update(width);
 
   function update(now = 10 ** wide.value) {

@@ -28,7 +28,7 @@ export function mount(root, { scores, values }) {
   });
   const figure = (y, words) => { const number = text(462, y, "", { "text-anchor": "end" }); return { number, parts: [text(328, y, words), number] }; };
   const used = figure(200, "values used"), slope = figure(224, "largest slope");
-  const drawing = picture(480, 300, "",
+  const drawing = picture(480, 300,
     draw("polygon", { points: corners.join(" "), class: "ex-area" }),
     ...corners.flatMap(([x, y], i) => [draw("circle", { cx: x, cy: y, r: 5, class: "ex-value" }), text(x, y + (i ? 22 : -12), NAMES[i], { class: "ex-value", "text-anchor": "middle" })]),
     trail, point, text(350, 30, "weights", { class: "ex-weight" }), ...bars.flatMap((bar) => bar.parts), ...used.parts, ...slope.parts);
@@ -38,7 +38,7 @@ export function mount(root, { scores, values }) {
     show: (x) => x.toFixed(1).replace("-", "−"), input: update }));
   const again = make("button", { type: "button" }, "Clear the path");
   again.addEventListener("click", () => { path = path.slice(-1); set(trail, { points: path.join(" ") }); });
-  const say = frame(root, drawing, warm.box, ...each.map((one) => one.box), again);
+  const say = frame(root, [drawing], warm.box, ...each.map((one) => one.box), again);
   let path = [];
   update();
 
