@@ -129,17 +129,87 @@ def nile() -> Start:
     return Start("Choose a width", settings, head, rows, says, (480, 262), 1)
 
 
+EMBEDDING = {  # of chapter 3: food, technology, doing, person
+    "i": [-1, -1, 0, 2],
+    "like": [1, 1, 2, 0],
+    "to": [0, 0, 1, 0],
+    "the": [0, 0, -1, 0],
+    "eat": [3, 0, 2, 0],
+    "phone": [0, 3, 0, 0],
+    "apple": [2, 2, 0, 0],
+}
+
+
+def masks() -> Start:
+    """Return the two sentences of the third chapter, under a mask that hides nothing."""
+    sentences = [["i", "like", "the", "apple", "phone"], ["i", "like", "to", "eat", "apple"]]
+    words = sentences[0]
+    x = np.array([EMBEDDING[word] for word in words], dtype=float)
+    asks = words.index("apple")
+    output, weights = d2lmini.attention(x[[asks]], x, x)
+    best = int(weights[0].argmax())
+    scores = x @ x[asks]
+    rows = [
+        (word, f"{s:.2f}", f"{s / 2:.2f}", f"{w:.2f}")
+        for word, s, w in zip(words, scores, weights[0], strict=True)
+    ]
+    says = (
+        f"apple sees every word. Most of its weight, {weights[0, best]:.2f}, is on {words[best]}, "
+        f"and the answer has {output[0, 0]:.2f} of food and {output[0, 1]:.2f} of technology. "
+        f"Hide {words[best]} from it, and look who takes over."
+    )
+    settings = {
+        "sentences": sentences,
+        "embedding": EMBEDDING,
+        "components": ["food", "tech", "doing", "person"],
+    }
+    head = ("apple sees", "score", "scaled", "weight")
+    return Start("Click a mask", settings, head, rows, says, (600, 330), 2)
+
+
+def heads() -> Start:
+    """Return the question of the fifth chapter, asked by one head."""
+    people, incomes = d2lmini.load_incomes()
+    first = [name.split()[0] for name in people]
+    pair, factor, m = [first.index("Alice"), first.index("Carmen")], 40, len(people)
+    eye = np.eye(m)
+    query = factor * np.concatenate([eye[pair[0]], eye[pair[1]]])[None]
+    key, value = np.hstack([eye, eye]), incomes[:, None]
+    output, weights = d2lmini.attention(query, key, value)
+    rows = [
+        (name, f"{w:.2f}", f"{v:.0f}")
+        for name, w, v in zip(first, weights[0], incomes, strict=True)
+    ]
+    wanted = " and ".join(f"{incomes[i]:.0f}" for i in pair)
+    says = (
+        "One head has one row of weights for both questions and returns one number, "
+        f"{output[0, 0]:.1f}, from which nobody can tell {wanted} apart. Give it two heads."
+    )
+    settings = {
+        "names": first,
+        "values": incomes.astype(int).tolist(),
+        "pair": pair,
+        "factor": factor,
+    }
+    head = ("key", "weight", "value")
+    return Start("One head or two", settings, head, rows, says, (480, 264), 4)
+
+
 STARTS: dict[str, Callable[[], Start]] = {
     "lookup": lookup,
     "names": names,
     "triangle": triangle,
     "nile": nile,
+    "masks": masks,
+    "heads": heads,
 }
 # After which cell of which notebook each stands: the one that draws the figure it belongs to.
 PLACES = {
     ("chapters/01-database-analogy", "mechanism"): "names",
     ("chapters/02-softmax-weighting", "figure-path"): "triangle",
     ("chapters/02-softmax-weighting", "figure-nile"): "nile",
+    ("chapters/03-scaled-dot-product", "masks-figure"): "masks",
+    ("chapters/05-multi-head-attention", "heads-figure"): "heads",
 }
 LOADER = """<script>
 if (location.protocol.startsWith("http")) import("{module}");

@@ -106,6 +106,48 @@ def test_smoothing(rng):
         close(missed, np.sqrt(((estimate - y) ** 2).mean()))
 
 
+def test_masked(rng):
+    cases = [
+        (
+            rng.normal(0, 2, 3),
+            rng.normal(0, 2, (m, 3)),
+            rng.normal(0, 9, (m, 2)),
+            rng.random(m) > 0.4,
+        )
+        for m in rng.integers(1, 8, CASES)
+    ]
+    found = run("masked", [[x.tolist() for x in case] for case in cases])
+    assert any(not seen.any() for *_, seen in cases)
+    for one, (query, keys, values, seen) in zip(found, cases, strict=True):
+        output, weights = d2lmini.attention(query[None], keys, values, mask=seen[None])
+        close(one["weights"], weights[0])
+        close(one["output"], output[0])
+
+
+def test_heads(rng):
+    cases = [
+        (rng.integers(0, m, 2), rng.normal(50, 20, m), float(rng.uniform(0, 60)))
+        for m in rng.integers(2, 9, CASES)
+    ]
+    for count in (1, 2):
+        found = run("heads", [[a.tolist(), v.tolist(), f, count] for a, v, f in cases])
+        for one, (asked, values, factor) in zip(found, cases, strict=True):
+            eye = np.eye(len(values))
+            w_q = factor * np.eye(2 * len(values))
+            result = d2lmini.multi_head_attention(
+                np.concatenate(eye[asked])[None],
+                eye,
+                values[:, None],
+                w_q,
+                np.hstack([eye, eye]),
+                np.ones((1, count)),
+                np.eye(count),
+                num_heads=count,
+            )
+            close(one["output"], result.output[0])
+            close(one["weights"], result.weights[:, 0])
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mjs")), ids=lambda path: path.stem)
 def test_each_is_small_and_needs_nothing(path):
     text = path.read_text("utf8")

@@ -55,3 +55,19 @@ export function leftOutError(x, y, width) {
   const errors = smooth(x, y, width, true).map((estimate, i) => (estimate - y[i]) ** 2);
   return Math.sqrt(errors.reduce((a, b) => a + b, 0) / y.length);
 }
+
+/** Attention of one query with scaled dot products, that sees some of the keys. */
+export function masked(query, keys, values, seen) {
+  const scores = keys.map((key) => dot(query, key));
+  const scaled = scores.map((score) => score / Math.sqrt(query.length));
+  const weights = seen.some(Boolean) ? softmax(scaled.map((score, j) => (seen[j] ? score : -Infinity))) : scores.map(() => 0);
+  return { scores, scaled, weights, output: mix(weights, values) };
+}
+
+/** Two questions over one-hot keys, asked by one head of width 2m or by two of width m. */
+export function heads(asked, values, factor, count) {
+  const m = values.length;
+  const ask = (wanted, width) => softmax(values.map((_, j) => (factor * wanted.filter((i) => i === j).length) / Math.sqrt(width)));
+  const weights = count === 1 ? [ask(asked, 2 * m)] : asked.map((one) => ask([one], m));
+  return { weights, output: weights.map((row) => dot(row, values)) };
+}
