@@ -29,7 +29,7 @@ export function mount(root, { query, keys, values }) {
       : draw("circle", { cx: X, cy: Y, r: 5, class: "ex-key" }))),
     turned, asked, hand, reach);
   const rows = keys.map((key, i) => {
-    const y = 92 + 40 * i;
+    const y = 52 + 40 * i;
     const score = text(108, y, "", { "text-anchor": "end" });
     const bar = draw("rect", { x: 124, y: y - 11, height: 14, rx: 2, class: "ex-weight" });
     const share = text(232, y, "", { "text-anchor": "end" });
@@ -38,12 +38,12 @@ export function mount(root, { query, keys, values }) {
       text(274, y, values[i][0], { class: "ex-value", "text-anchor": "end" })];
     return { score, bar, share, parts };
   });
-  const out = text(274, 232, "", { class: "ex-output ex-large", "text-anchor": "end" });
-  const head = (x, words, kind) => text(x, 60, words, { "text-anchor": "end", class: kind });
+  const out = text(274, 192, "", { class: "ex-output ex-large", "text-anchor": "end" });
+  const head = (x, words, kind) => text(x, 20, words, { "text-anchor": "end", class: kind });
   const left = picture(224, 244, draw("defs", {}, arrow("query"), arrow("key")), plane);
-  const right = picture(282, 244, head(56, "key", "ex-key"), head(108, "score", ""), head(194, "weight", "ex-weight"), head(274, "value", "ex-value"),
-    ...rows.flatMap((row) => row.parts), draw("line", { x1: 20, x2: 274, y1: 202, y2: 202, class: "ex-grid" }),
-    text(200, 232, "output", { class: "ex-output", "text-anchor": "end" }), out);
+  const right = picture(282, 204, head(56, "key", "ex-key"), head(108, "score", ""), head(194, "weight", "ex-weight"), head(274, "value", "ex-value"),
+    ...rows.flatMap((row) => row.parts), draw("line", { x1: 20, x2: 274, y1: 162, y2: 162, class: "ex-grid" }),
+    text(200, 192, "output", { class: "ex-output", "text-anchor": "end" }), out);
 
   const degrees = (x) => `${Math.round(x)}°`;
   const start = [(Math.atan2(query[1], query[0]) * 180) / Math.PI, Math.hypot(...query)];
