@@ -12,6 +12,7 @@ gradients       it cannot be differentiated
 """
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,9 +28,13 @@ from d2lmini import (
     cosine_score,
     dot_product_score,
     gaussian_score,
+    linear_attention,
+    linformer_attention,
+    lsh_attention,
     multi_head_attention,
     nadaraya_watson,
     scaled_dot_product_score,
+    tiled_attention,
 )
 
 D, D_V = 4, 3  # length of queries and keys, and of values
@@ -190,6 +195,50 @@ for kernel in oracles.KERNELS:
     )
 implement("multi_head_attention", headed(HEADS, 2), loop_headed(HEADS, 2, 2))
 implement("multi_head_attention, grouped", headed(GROUPED, 4, 2), loop_headed(GROUPED, 4, 2))
+
+# The approximate ones of ``efficient.py``, where they are exact.
+
+
+def unmixed(query, key, value):
+    """Return `linformer_attention` with as many mixtures as keys, each of one of them."""
+    unit = like(query, np.eye(key.shape[-2]))
+    return linformer_attention(query, key, value, unit, unit)
+
+
+def in_one_bucket(query, key, value, **options):
+    """Return `lsh_attention` that leaves nothing out; its keys are its queries."""
+    return lsh_attention(query + 0 * key, value, num_buckets=1, seed=0, **options)
+
+
+def loop_of_features(q, k):
+    """Return the score whose softmax is what `linear_attention` computes: log φ(q)ᵀ φ(k)."""
+    return math.log(
+        oracles.dot_product(*([max(a, 0) + math.exp(min(a, 0)) for a in x] for x in (q, k)))
+    )
+
+
+def loop_of_one_bucket(query, key, value, is_causal=True):
+    """Let a token look at others, by their direction, and at itself only where it is alone."""
+    query = oracles.floats(query)
+    lengths = np.sqrt((query**2).sum(axis=-1, keepdims=True))
+    others = np.tri(query.shape[-2], k=-1, dtype=bool)
+    others[:1, :1] = True
+    return oracles.attention(query, query / lengths, value, others)
+
+
+implement("tiled_attention", tiled_attention, lacks="weights")
+implement("in tiles of 2", functools.partial(tiled_attention, block_size=2), lacks="weights")
+implement("in tiles of 3", functools.partial(tiled_attention, block_size=3), lacks="weights")
+implement("linformer_attention", unmixed, lacks="mask causal")
+implement(
+    "linear_attention",
+    linear_attention,
+    functools.partial(oracles.attention, score=loop_of_features),
+    lacks="mask weights",
+)
+implement(
+    "lsh_attention", in_one_bucket, loop_of_one_bucket, lacks="mask weights everything rectangles"
+)
 
 if TORCH:
     import torch
