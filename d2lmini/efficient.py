@@ -198,25 +198,36 @@ def tiled_attention(
     number = 1 / math.sqrt(max(query.shape[-1], 1))
     if scale is not None:
         number = _scale_that_fits(xp, scale, query.dtype)
-    rows, columns = ROWS, COLUMNS
     if block_size is not None:
-        rows = columns = whole_number("block_size", block_size, at_least=1)
-    q, k, v = _on_one_batch(xp, query, key, value)
-    with rounding_ignored(value, invalid=True):
-        if 0 in (*q.shape, *k.shape, *v.shape):  # nothing to cut
-            score = functools.partial(_scaled_dot_product_score, scale=number)
-            return _attention(xp, q, k, v, mask, causal, score).output
-        if not is_torch(query):
-            output = _one_matrix_at_a_time(xp, q, k, v, mask, causal, number, rows, columns)
-        elif block_size is None and not _has_no_kernel(q, k, v):
-            output = _kernel_attention(q, k, v, mask, causal, number)
-        else:
-            mask = None if mask is None else _whole_mask(xp, mask, q, k)
-            wide_q, wide_k, wide_v = _wide(xp, q, k, v)
-            output = _tiled_attention(
-                xp, wide_q, wide_k, wide_v, mask, causal, number, rows, columns
-            )
+        block_size = whole_number("block_size", block_size, at_least=1)
+    output = _by_the_best_way(xp, query, key, value, mask, causal, number, block_size)
     return xp.astype(output, value.dtype, copy=False)
+
+
+def _by_the_best_way(
+    xp: Any,
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None,
+    causal: bool,
+    scale: float,
+    block_size: int | None,
+) -> Array:
+    """Choose between the tiles of this file and PyTorch's."""
+    query, key, value = _on_one_batch(xp, query, key, value)
+    rows, columns = (ROWS, COLUMNS) if block_size is None else (block_size, block_size)
+    with rounding_ignored(value, invalid=True):
+        if 0 in (*query.shape, *key.shape, *value.shape):  # nothing to cut
+            score = functools.partial(_scaled_dot_product_score, scale=scale)
+            return _attention(xp, query, key, value, mask, causal, score).output
+        if not is_torch(query):
+            return _one_matrix_at_a_time(xp, query, key, value, mask, causal, scale, rows, columns)
+        if block_size is None and not _has_no_kernel(query, key, value):
+            return _kernel_attention(query, key, value, mask, causal, scale)
+        mask = None if mask is None else _whole_mask(xp, mask, query, key)
+        query, key, value = _wide(xp, query, key, value)
+        return _tiled_attention(xp, query, key, value, mask, causal, scale, rows, columns)
 
 
 def _on_one_batch(xp: Any, *arrays: Array) -> tuple[Array, ...]:
