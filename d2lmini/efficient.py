@@ -37,7 +37,6 @@ from d2lmini.scores import _scale_that_fits, _scaled_dot_product_score, _unit
 __all__ = ["linear_attention", "linformer_attention", "lsh_attention", "tiled_attention"]
 
 ROWS, COLUMNS = 256, 512  # queries and keys of a tile: its scores stay in a processor's cache
-LOG2_E = math.log2(math.e)
 CHUNK = 64  # tokens between two states of the recurrence
 
 # Of some keys: the largest score, the sum of the weights measured from it, the sum of the values
@@ -59,10 +58,10 @@ def _tiled_attention(
     n, m = query.shape[-2], key.shape[-2]
     outputs = []
     for top in range(0, n, rows):
-        q = query[..., top : top + rows, :] * (scale * LOG2_E)  # (..., rows, d)
+        q = query[..., top : top + rows, :] * scale  # (..., rows, d)
         state = None
         for left, right, visible in _tiles(xp, mask, causal, top, q, n, m, columns):
-            scores = q @ key[..., left:right, :].mT  # (..., rows, columns), to the base of 2
+            scores = q @ key[..., left:right, :].mT  # (..., rows, columns)
             part = _partial(xp, scores, value[..., left:right, :], visible)
             state = part if state is None else _merged(xp, state, part)
         if state is None:  # the first n - m queries of a causal mask see no key
@@ -72,7 +71,7 @@ def _tiled_attention(
 
 
 def _partial(xp: Any, scores: A, value: A, visible: A | None = None) -> State[A]:
-    """Attend to some of the keys: return M = max aⱼ, Σ 2^(aⱼ - M) and Σ 2^(aⱼ - M) vⱼ."""
+    """Attend to some of the keys: return M = max aⱼ, Σ exp(aⱼ - M) and Σ exp(aⱼ - M) vⱼ."""
     if visible is not None:
         scores = xp.where(visible, scores, -xp.inf)
     fixed = scores.detach() if is_torch(scores) else scores  # what is subtracted cancels out
@@ -80,7 +79,7 @@ def _partial(xp: Any, scores: A, value: A, visible: A | None = None) -> State[A]
         largest = xp.sum(scores, axis=-1, keepdims=True) - xp.inf
     else:
         largest = xp.max(fixed, axis=-1, keepdims=True)  # (..., n, 1)
-    e = xp.exp2(scores - _finite(xp, largest))  # (..., n, m)
+    e = xp.exp(scores - _finite(xp, largest))  # (..., n, m)
     return largest, xp.sum(e, axis=-1, keepdims=True), e @ value
 
 
@@ -88,7 +87,7 @@ def _merged(xp: Any, one: State[A], other: State[A]) -> State[A]:
     """Join what two sets of keys have given, as if they had been one set: the online softmax."""
     largest = xp.maximum(one[0], other[0])
     shift = _finite(xp, largest)
-    fade, other_fade = xp.exp2(one[0] - shift), xp.exp2(other[0] - shift)  # one of them is 1
+    fade, other_fade = xp.exp(one[0] - shift), xp.exp(other[0] - shift)  # one of them is 1
     total = one[1] * fade + other[1] * other_fade
     return largest, total, one[2] * fade + other[2] * other_fade
 
@@ -557,9 +556,9 @@ def _lsh_attention(
             shown.append((own == theirs.mT) & (ahead >= 0) & (ahead <= 1))
         i, j = cut(xp.broadcast_to(xp.arange(n, device=query.device), order.shape)[..., None])
         visible = shown[hashed] & ((j.mT < i) if causal else (j.mT != i))
-        scores = cut(query)[0] @ cut(key)[1].mT * (LOG2_E / math.sqrt(d))
+        scores = cut(query)[0] @ cut(key)[1].mT / math.sqrt(d)
         times = sum(xp.astype(each, scores.dtype) for each in shown)
-        scores = scores - xp.log2(xp.where(visible, times, 1.0))  # each round adds its share
+        scores = scores - xp.log(xp.where(visible, times, 1.0))  # each round adds its share
         part = _unsorted(xp, _partial(xp, scores, cut(value)[1], visible), place)
         state = part if state is None else _merged(xp, state, part)
     assert state is not None
