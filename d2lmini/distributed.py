@@ -178,7 +178,7 @@ class _Inputs:
         self.has_heads = max(x.ndim for x in (query, key, value)) > 2
         query, key, value = (x if x.ndim > 2 else x[None] for x in (query, key, value))
         check_batch(key=key, value=value)
-        check_batch(query=query[..., 0, :, :0], key=key[..., 0, :, :0])
+        check_batch(query=query[..., :1, :, :0], key=key[..., :1, :, :0])
         batch = np.broadcast_shapes(*(tuple(x.shape[:-3]) for x in (query, key, value)))
         (groups,) = np.broadcast_shapes((key.shape[-3],), (value.shape[-3],))
         heads = groups if query.shape[-3] == 1 else query.shape[-3]

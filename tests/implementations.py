@@ -243,7 +243,13 @@ implement(
 if TORCH:
     import torch
 
-    from d2lmini import AdditiveAttention, KeyValueCache, MultiHeadAttention, SelfAttention
+    from d2lmini import (
+        AdditiveAttention,
+        KeyValueCache,
+        MultiHeadAttention,
+        SelfAttention,
+        ring_attention,
+    )
 
     def filled(module):
         """Return the module in float64, with parameters of its own."""
@@ -340,6 +346,13 @@ if TORCH:
         )
         return loop_scored(oracles.additive, *parts)
 
+    def in_a_ring_of_one(*inputs, **options):
+        """Return `ring_attention` of this process alone; ``test_distributed.py`` starts others."""
+        if not torch.distributed.is_initialized():
+            store = torch.distributed.HashStore()
+            torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        return ring_attention(*inputs, **options)
+
     two = filled(MultiHeadAttention(4, 2, vdim=3))
     biased = filled(MultiHeadAttention(4, 2, vdim=3, bias=True))
     grouped = filled(MultiHeadAttention(4, 4, num_kv_heads=2, vdim=3))
@@ -359,4 +372,5 @@ if TORCH:
     module("cached in chunks", cached(two, 2), loop_layer(two), lacks="everything")
     module("cached, grouped", cached(grouped, 1), loop_layer(grouped), lacks="everything")
     module("SelfAttention", side_by_side(single), loop_self_attention(single), lacks="rectangles")
+    module("ring_attention", in_a_ring_of_one, oracles.attention, lacks="mask weights")
     module("AdditiveAttention", learned, loop_additive(learned), lacks="causal")
