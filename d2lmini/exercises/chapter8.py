@@ -415,9 +415,9 @@ register(
         difficulty="medium",
         minutes=25,
         task="Attention in tiles: query (n, d), key (m, d), value (m, d_v). Take block_size keys "
-        "at a time (the last block may be shorter) and keep, for each query, the largest score, the "
-        "sum of the weights and the weighted sum so far. Return the output (n, d_v), divided at "
-        "the end.",
+        "at a time (the last block may be shorter) and keep, for each query, the largest score, "
+        "the sum of the weights and the weighted sum so far. Return the output (n, d_v), divided "
+        "at the end.",
         returns={"output": "(n, d_v)"},
         reference=_attention,
         cases=_tile_cases,
