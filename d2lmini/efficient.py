@@ -71,7 +71,7 @@ def _tiled_attention(
 
 
 def _partial(xp: Any, scores: A, value: A, visible: A | None = None) -> State[A]:
-    """Attend to some of the keys: return M = max aⱼ, Σ exp(aⱼ - M) and Σ exp(aⱼ - M) vⱼ."""
+    """Return M = max aⱼ, Σ exp(aⱼ - M) and Σ exp(aⱼ - M) vⱼ of some keys; the scores are used up."""
     if visible is not None:
         scores = xp.where(visible, scores, -xp.inf)
     fixed = scores.detach() if is_torch(scores) else scores  # what is subtracted cancels out
@@ -79,8 +79,16 @@ def _partial(xp: Any, scores: A, value: A, visible: A | None = None) -> State[A]
         largest = xp.sum(scores, axis=-1, keepdims=True) - xp.inf
     else:
         largest = xp.max(fixed, axis=-1, keepdims=True)  # (..., n, 1)
-    e = xp.exp(scores - _finite(xp, largest))  # (..., n, m)
+    e = _exp_from(xp, scores, _finite(xp, largest))  # (..., n, m)
     return largest, xp.sum(e, axis=-1, keepdims=True), e @ value
+
+
+def _exp_from(xp: Any, scores: A, shift: A) -> A:
+    """Return exp(scores - shift), in NumPy where the scores stood: fresh memory is slow."""
+    if is_torch(scores):
+        return xp.exp(scores - shift)
+    scores -= shift
+    return np.exp(scores, out=scores)
 
 
 def _merged(xp: Any, one: State[A], other: State[A]) -> State[A]:
@@ -109,8 +117,9 @@ def _tiles(
     """Yield the first and last column of each tile that may be seen, and its mask if it has one."""
     bottom = top + rows.shape[-2]
     first, last = top + m - n, bottom - 1 + m - n  # the last key that the first, last row sees
-    for left in range(0, min(m, last + 1) if causal else m, columns):
-        right = min(left + columns, m)
+    stop = min(m, last + 1) if causal else m
+    for left in range(0, stop, columns):
+        right = min(left + columns, stop)
         visible = None if mask is None else mask[..., top:bottom, left:right]
         if causal and right - 1 > first:  # the diagonal goes through it
             positions = xp.arange(first, last + 1, device=rows.device)[:, None]
@@ -546,18 +555,18 @@ def _lsh_attention(
     orders = [xp.argsort(bucket * n + xp.arange(n, device=query.device)) for bucket in buckets]
     places = [xp.argsort(order) for order in orders]  # (..., n), where each token came to stand
     chunks = [place // size for place in places]
+    hashes, stands = xp.stack(buckets, axis=-1), xp.stack(chunks, axis=-1)  # (..., n, rounds)
     state = None
     for hashed, (order, place) in enumerate(zip(orders, places, strict=True)):
         cut = functools.partial(_in_chunks, xp, order=order, size=size)
-        shown = []  # by each round, among the pairs of this one
-        for bucket, chunk in zip(buckets, chunks, strict=True):
-            (own, theirs), (here, there) = cut(bucket[..., None]), cut(chunk[..., None])
-            ahead = here - there.mT
-            shown.append((own == theirs.mT) & (ahead >= 0) & (ahead <= 1))
+        (bucket, other_bucket), (chunk, other_chunk) = cut(hashes), cut(stands)
+        ahead = chunk[..., :, None, :] - other_chunk[..., None, :, :]  # (..., n, 2n, rounds)
+        together = bucket[..., :, None, :] == other_bucket[..., None, :, :]
+        shown = together & (ahead >= 0) & (ahead <= 1)  # by each round, of the pairs of this one
         i, j = cut(xp.broadcast_to(xp.arange(n, device=query.device), order.shape)[..., None])
-        visible = shown[hashed] & ((j.mT < i) if causal else (j.mT != i))
+        visible = shown[..., hashed] & ((j.mT < i) if causal else (j.mT != i))
         scores = cut(query)[0] @ cut(key)[1].mT / math.sqrt(d)
-        times = sum(xp.astype(each, scores.dtype) for each in shown)
+        times = xp.sum(xp.astype(shown, scores.dtype), axis=-1)
         scores = scores - xp.log(xp.where(visible, times, 1.0))  # each round adds its share
         part = _unsorted(xp, _partial(xp, scores, cut(value)[1], visible), place)
         state = part if state is None else _merged(xp, state, part)
