@@ -71,7 +71,7 @@ def _tiled_attention(
 
 
 def _partial(xp: Any, scores: A, value: A, visible: A | None = None) -> State[A]:
-    """Return M = max aⱼ, Σ exp(aⱼ - M) and Σ exp(aⱼ - M) vⱼ of some keys; the scores are used up."""
+    """Return M = max aⱼ, Σ exp(aⱼ - M) and Σ exp(aⱼ - M) vⱼ of some keys; uses the scores up."""
     if visible is not None:
         scores = xp.where(visible, scores, -xp.inf)
     fixed = scores.detach() if is_torch(scores) else scores  # what is subtracted cancels out
