@@ -146,6 +146,35 @@ def is_compiling(x: Array) -> bool:
     return is_torch(x) and bool(sys.modules["torch"].compiler.is_compiling())
 
 
+def in_transform(*arrays: Array) -> bool:
+    """Tell whether PyTorch maps one of these (vmap) or takes derivatives along with it (jvp)."""
+    torch = sys.modules["torch"]
+    if torch.autograd.forward_ad._current_level >= 0:
+        return True
+    return any(map(torch._C._functorch.is_functorch_wrapped_tensor, arrays))
+
+
+def may_be_overwritten(fresh: Array) -> bool:
+    """Tell whether a result that nobody else holds can make room for what is computed from it.
+
+    Not where PyTorch looks on: while it compiles, traces, transforms or casts, nor in a subclass.
+    """
+    if not is_torch(fresh):
+        return type(fresh) is np.ndarray
+    torch = sys.modules["torch"]
+    if is_compiling(fresh) or type(fresh) is not torch.Tensor or torch.jit.is_tracing():
+        return False
+    return not (torch.is_autocast_enabled(fresh.device.type) or in_transform(fresh))
+
+
+def replace_in_place(fresh: Array, where: Array, number: Array) -> None:
+    """Write `number` into `fresh` where told. Of this PyTorch records nothing for a gradient."""
+    if is_torch(fresh):
+        sys.modules["torch"].where(where, number, fresh.detach(), out=fresh.detach())
+    else:
+        np.copyto(fresh, number, where=where)
+
+
 def values_if_known(x: Array) -> Any:
     """Return the numbers of `x` as Python's; None while PyTorch compiles, maps or only measures."""
     if is_compiling(x):
