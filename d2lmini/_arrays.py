@@ -42,8 +42,8 @@ def namespace(**arrays: Array) -> Any:
 
         return xp
     found = {name: namespace_of(name, x) for name, x in arrays.items()}
-    first, *others = found.values()
-    if any(other is not first for other in others):
+    first, *others = set(found.values())
+    if others:
         names = {"numpy": "NumPy", "torch": "PyTorch"}
         kinds = [(name, xp.__name__.split(".")[-1]) for name, xp in found.items()]
         listed = " and ".join(f"{name} ({names.get(kind, kind)})" for name, kind in kinds)
@@ -115,6 +115,8 @@ def floating(**arrays: Array) -> tuple[Any, ...]:
 
 def _is_floating(xp: Any, dtype: Any) -> bool:
     """Tell whether one can compute with a dtype as it is: a float of two bytes or more."""
+    if dtype in (xp.float32, xp.float64):  # without asking the slow way
+        return True
     return getattr(dtype, "itemsize", 8) > 1 and is_kind(xp, dtype, "real floating")
 
 
@@ -167,12 +169,12 @@ def may_be_overwritten(fresh: Array) -> bool:
     return not (torch.is_autocast_enabled(fresh.device.type) or in_transform(fresh))
 
 
-def replace_in_place(fresh: Array, where: Array, number: Array) -> None:
-    """Write `number` into `fresh` where told. Of this PyTorch records nothing for a gradient."""
-    if is_torch(fresh):
-        sys.modules["torch"].where(where, number, fresh.detach(), out=fresh.detach())
+def fill(x: Array, where: Array, number: float) -> None:
+    """Write a number into `x` wherever told."""
+    if is_torch(x):
+        x.masked_fill_(where, number)
     else:
-        np.copyto(fresh, number, where=where)
+        np.copyto(x, number, where=where)
 
 
 def values_if_known(x: Array) -> Any:

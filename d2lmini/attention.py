@@ -9,7 +9,7 @@ from d2lmini._checks import (
     check_attention_mask,
     check_flag,
     check_rows,
-    check_same_space,
+    check_same_length,
     checked_score,
 )
 from d2lmini.masks import _combined_mask
@@ -141,7 +141,7 @@ def attention(
     check_rows(query, key, value)
     check_flag("causal", causal)
     if score is scaled_dot_product_score:  # the same, without asking again what it would ask
-        check_same_space(query, key)
+        check_same_length(query, key)
         check_attention_mask(mask, query, key)
         score = _scaled_dot_product_score
     else:

@@ -9,12 +9,12 @@ from typing import Any
 
 from d2lmini._arrays import (
     A,
+    fill,
     floating,
     is_compiling,
     is_torch,
     may_be_overwritten,
     namespace,
-    replace_in_place,
     rounding_ignored,
     values_if_known,
 )
@@ -39,25 +39,33 @@ def _masked_softmax(
 ) -> A:
     """m_i exp(a_i) / sum_j m_j exp(a_j); 0 where the sum is 0.
 
-    With `overwrite` the weights may take the place of the scores: fresh memory for all pairs of
-    queries and keys costs more time than the arithmetic.
+    With `overwrite` the scores are nobody else's, and what replaces them may take their place.
     """
-    overwrite = overwrite and may_be_overwritten(scores)
-    out = scores if overwrite and not getattr(scores, "requires_grad", False) else None
     visible = _visible(xp, scores, mask)  # (..., n, m)
+    overwrite = overwrite and may_be_overwritten(scores)
+    if overwrite and not getattr(scores, "requires_grad", False):
+        return _masked_softmax_in_place(xp, scores, visible, axis)
     if visible is None:
-        return _softmax(xp, scores, axis, out)
+        return _softmax(xp, scores, axis)
     has_key = xp.any(visible, axis=axis, keepdims=True)  # (..., n, 1)
-    hidden = xp.where(has_key, -xp.inf, 0.0)  # not -inf in a row without keys: no NaN ever arises
-    hidden = xp.astype(hidden, scores.dtype, copy=False)
-    if overwrite:  # unseen by a gradient, which is 0 there for the weights' sake
-        replace_in_place(scores, ~visible, hidden)
+    if overwrite:  # unrecorded (the gradient of a score is 0 already where its weight is)
+        fill(scores.detach(), ~visible, -math.inf)
+        fill(scores.detach(), ~has_key, 0.0)  # a row of -inf would give NaN, and NaN a gradient NaN
     else:
+        hidden = xp.astype(xp.where(has_key, -xp.inf, 0.0), scores.dtype, copy=False)
         scores = xp.where(visible, scores, hidden)
-    weights = _softmax(xp, scores, axis, out)  # (..., n, m)
-    if out is None:
-        return xp.where(visible, weights, 0.0)  # so that a hidden key has no gradient: not inf · 0
-    replace_in_place(weights, ~visible, xp.zeros_like(hidden))
+    weights = _softmax(xp, scores, axis)  # (..., n, m)
+    return xp.where(visible, weights, 0.0)  # so that a hidden key has no gradient, not even inf · 0
+
+
+def _masked_softmax_in_place(xp: Any, scores: A, visible: A | None, axis: int) -> A:
+    """Do the same where no gradient is asked for: fresh memory takes more time than arithmetic."""
+    if visible is None:
+        return _softmax(xp, scores, axis, out=scores)
+    hidden = ~visible
+    fill(scores, hidden, -math.inf)
+    weights = _softmax(xp, scores, axis, out=scores)  # NaN in a row without keys
+    fill(weights, hidden, 0.0)
     return weights
 
 
