@@ -159,20 +159,20 @@ def in_transform(*arrays: Array) -> bool:
 def may_be_overwritten(fresh: Array) -> bool:
     """Tell whether a result that nobody else holds can make room for what is computed from it.
 
-    Not where PyTorch looks on: while it compiles, traces, transforms or casts, nor in a subclass.
+    Not where PyTorch looks on: while it compiles, transforms or casts, nor in a subclass.
     """
     if not is_torch(fresh):
         return type(fresh) is np.ndarray
     torch = sys.modules["torch"]
-    if is_compiling(fresh) or type(fresh) is not torch.Tensor or torch.jit.is_tracing():
+    if is_compiling(fresh) or type(fresh) is not torch.Tensor:
         return False
     return not (torch.is_autocast_enabled(fresh.device.type) or in_transform(fresh))
 
 
 def fill(x: Array, where: Array, number: float) -> None:
-    """Write a number into `x` wherever told."""
+    """Write a number into `x` wherever told. For a gradient PyTorch does not record it."""
     if is_torch(x):
-        x.masked_fill_(where, number)
+        x.detach().masked_fill_(where, number)
     else:
         np.copyto(x, number, where=where)
 

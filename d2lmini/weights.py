@@ -49,8 +49,8 @@ def _masked_softmax(
         return _softmax(xp, scores, axis)
     has_key = xp.any(visible, axis=axis, keepdims=True)  # (..., n, 1)
     if overwrite:  # unrecorded (the gradient of a score is 0 already where its weight is)
-        fill(scores.detach(), ~visible, -math.inf)
-        fill(scores.detach(), ~has_key, 0.0)  # a row of -inf would give NaN, and NaN a gradient NaN
+        fill(scores, ~visible, -math.inf)
+        fill(scores, ~has_key, 0.0)  # a row of -inf would give NaN, and NaN a gradient NaN
     else:
         hidden = xp.astype(xp.where(has_key, -xp.inf, 0.0), scores.dtype, copy=False)
         scores = xp.where(visible, scores, hidden)
