@@ -144,7 +144,9 @@ class MiniLMLayer:
     def _nearest(self, word: str) -> str:
         near = difflib.get_close_matches(word, self.words, n=3)
         hint = f"the nearest are {', '.join(near)}" if near else "nothing is like it"
-        return f"{word!r} is not among the {len(self.words)} stored words; {hint} (all are in .words)"
+        return (
+            f"{word!r} is not among the {len(self.words)} stored words; {hint} (all are in .words)"
+        )
 
 
 def gelu(x: Array) -> Array:

@@ -76,5 +76,6 @@ def _words(text: str) -> list[str]:
     """Cut a text where no piece may cross: each digit alone, then words and what lies between."""
     words = []
     for digits, run in groupby(text, lambda letter: unicodedata.category(letter)[0] == "N"):
-        words += list(run) if digits else WORD.findall("".join(run))
+        letters = [*run]
+        words += letters if digits else WORD.findall("".join(letters))
     return words

@@ -148,7 +148,8 @@ class SmolLM:
     def read(self, text: str, *, without: Heads = ()) -> Reading:
         """Return the pieces of a text and the weights of every head.
 
-        ``show_heatmaps(weights[18, 6], "Keys", "Queries", xticks=pieces, yticks=pieces)`` draws one.
+        ``show_heatmaps(weights[18, 6], "Keys", "Queries", xticks=pieces, yticks=pieces)`` draws
+        one.
 
         Parameters
         ----------

