@@ -15,8 +15,8 @@ __all__ = ["Lookup", "LookupHead", "StoredReading", "load_lookup", "load_reading
 
 SHA256 = {
     "minilm_layer.npz": "3285c7411c8e17e0e4a03eee5a6ed50fa8c38ca0502ee5ee19127540ca7a000b",
-    "smollm_lookup.npz": "",
-    "smollm_readings.npz": "",
+    "smollm_lookup.npz": "863c71c43e8de25ce80e43b74ad0859884a001ff53e81249352db00a5c0cf0b2",
+    "smollm_readings.npz": "ce3f37298d19abd729fd33fd848d4f1812d5bfdefb8f531dd8baf6a4f6e26531",
 }
 Array = NDArray[Any]
 
