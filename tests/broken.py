@@ -12,6 +12,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from comparing import TORCH
 from implementations import GROUPED, HEADS, Implementation, implementation, like, loop_headed
+from museum import exhibits
 
 # The stages, as they should be.
 
@@ -220,12 +221,6 @@ broken(
 # Masks
 
 
-def combine_in_place(scores, mask, causal):
-    if mask is not None and causal is not None and mask.shape == causal.shape:
-        mask &= causal
-    return combine(scores, mask, causal)
-
-
 def combine_query_axis(scores, mask, causal):
     """Lay what is said of the keys along the queries."""
     if mask is not None:
@@ -233,11 +228,6 @@ def combine_query_axis(scores, mask, causal):
     return combine(scores, mask, causal)
 
 
-broken(
-    "causal from the top left",
-    "one_token_at_a_time_is_all_at_once",
-    earlier=lambda n, m: np.tri(n, m, dtype=bool),
-)
 broken(
     "causal sees the next token",
     "a_later_token_cannot_matter",
@@ -268,7 +258,6 @@ broken(
     combine=lambda s, mask, causal: combine(s, None if mask is None else ~mask, causal),
 )
 broken("queries masked", "a_masked_key_cannot_matter", combine=combine_query_axis)
-broken("mask changed in place", "inputs_are_not_written_to", combine=combine_in_place)
 
 
 # Weights
@@ -296,20 +285,8 @@ def weigh_without_care_for_nothing(scores, visible):
     return e / np.where(total > 0, total, 1)
 
 
-def drop(weights):
-    kept = np.random.default_rng(0).random(weights.shape) < 0.5
-    return 2 * weights * kept
-
-
 LOW = "a_masked_key_stays_hidden_however_low_the_others_score"
-broken(
-    "softmax over the queries",
-    "each_row_sums_to_one_or_zero",
-    weigh=lambda s, seen: weigh(s.mT, seen.mT).mT,
-)
 broken("masked after the softmax", "each_row_sums_to_one_or_zero", weigh=mask_after_softmax)
-broken("weights after dropout", "each_row_sums_to_one_or_zero", returned=drop)
-broken("fill of -1e4", LOW, weigh=lambda s, seen: weigh(np.where(seen, s, -1e4), seen | True))
 broken(
     "mask added to the scores",
     "a_masked_key_cannot_matter",
@@ -319,11 +296,6 @@ broken(
     "scores multiplied by the mask",
     "a_masked_key_cannot_matter",
     weigh=lambda s, seen: softmax(s * seen),
-)
-broken(
-    "NaN without keys",
-    "a_query_without_keys_gets_nothing",
-    weigh=lambda s, seen: softmax(np.where(seen, s, -np.inf)),
 )
 broken(
     "uniform without keys",
@@ -378,10 +350,6 @@ broken("batch axes in a row", "batch_axes_broadcast", attend_pair_by_pair)
 # Heads
 
 
-def view_without_transpose(x, heads):
-    return x.reshape(*x.shape[:-2], heads, x.shape[-2], x.shape[-1] // heads)
-
-
 def merge_without_transpose(x):
     return x.reshape(*x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1])
 
@@ -391,17 +359,42 @@ def share_in_turn(x, heads):
 
 
 broken_heads(
-    "heads viewed without transpose", "a_later_token_cannot_matter", split=view_without_transpose
-)
-broken_heads(
     "heads merged without transpose", "a_later_token_cannot_matter", merge=merge_without_transpose
 )
-broken_heads(
-    "scaled by the whole width",
-    "equal_to_the_loops",
-    score=lambda q, k: q @ k.mT / math.sqrt(HEADS[0].shape[1]),
-)
 broken_heads("key-value heads in turn", "equal_to_the_loops", share=share_in_turn, **GROUPS)
+
+
+# The exhibits of chapter 9: which stage each replaces, and the invariant that is meant to find it.
+
+EXHIBITS = exhibits()
+MUSEUM = {
+    "combine_upside_down": ("combine", "a_later_token_cannot_matter"),
+    "earlier_from_top_left": ("earlier", "one_token_at_a_time_is_all_at_once"),
+    "weigh_over_queries": ("weigh", "each_row_sums_to_one_or_zero"),
+    "weigh_with_fill": ("weigh", LOW),
+    "weigh_with_infinity": ("weigh", "a_query_without_keys_gets_nothing"),
+    "returned_after_dropout": ("returned", "each_row_sums_to_one_or_zero"),
+    "mix_with_dropout": ("mix", "a_call_leaves_no_trace"),
+    "combine_in_place": ("combine", "inputs_are_not_written_to"),
+}
+MUSEUM_OF_HEADS = {
+    "score_by_model_width": ("score", "equal_to_the_loops"),
+    "split_without_transpose": ("split", "a_later_token_cannot_matter"),
+}
+for name, (stage, meant) in MUSEUM.items():
+    broken(name, meant, **{stage: EXHIBITS[name]})
+for name, (stage, meant) in MUSEUM_OF_HEADS.items():
+    broken_heads(name, meant, **{stage: EXHIBITS[name]})
+
+
+def attend_across_batch(query, key, value, **options):
+    return EXHIBITS["attend_across_batch"](query, key, value, **options)[0]
+
+
+(made,) = implementation(
+    "attend_across_batch", attend_across_batch, kinds=["numpy"], lacks="weights rectangles"
+)
+BROKEN.append(Broken(made.name, "each_item_of_a_batch_stands_alone", made))
 
 
 # Caches

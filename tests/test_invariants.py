@@ -6,9 +6,12 @@ mistake, and the second half of this file shows that the suite finds each of the
 
 import numpy as np
 import pytest
-from broken import BROKEN, correct
+from broken import BROKEN, EXHIBITS, correct
 from comparing import TORCH, no_nan_in_backward
 from implementations import CAN, D_V, IMPLEMENTATIONS, D, numbers
+from museum import draws_one_number_in_one_colour
+
+from d2lmini.plotting import show_heatmaps
 
 HUGE = 1e100  # its square still fits float64
 CLOSE = {"rtol": 1e-11, "atol": 1e-12}
@@ -138,7 +141,7 @@ def a_masked_key_cannot_matter(implementation):
 @invariant("mask")
 def a_masked_key_stays_hidden_however_low_the_others_score(implementation):
     query, key, value = inputs(implementation, 3, 5)
-    query, key = 300 * query, 300 * key
+    query, key = 3000 * abs(query), -3000 * abs(key)
     mask = np.tile(np.arange(key.shape[-2]) % 2 == 0, (query.shape[-2], 1))
     options = {**default(implementation), "mask": mask}
     result = implementation(query, key, value, **options)
@@ -378,6 +381,19 @@ def test_suite_rejects(broken):
     assert applies(check, broken.implementation)
     with np.errstate(all="ignore"), pytest.raises(broken.raises):
         check(broken.implementation)
+
+
+def test_every_exhibit_of_the_book_is_rejected():
+    """The one that draws has an invariant of its own: one number, one colour."""
+    rejected = {broken.name.partition(" [")[0] for broken in BROKEN}
+    assert set(EXHIBITS) - rejected == {"draw_each_on_its_own_scale"}
+    assert not draws_one_number_in_one_colour(EXHIBITS["draw_each_on_its_own_scale"])
+
+    def drawn(matrices):
+        shown = show_heatmaps([matrices], "Keys", "Queries", show=False)
+        return [image for ax in shown.axes.flat for image in ax.images]
+
+    assert draws_one_number_in_one_colour(drawn)
 
 
 def test_every_invariant_rejects_something():

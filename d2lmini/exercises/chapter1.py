@@ -408,6 +408,9 @@ register(
                     lambda scores, values, temperature: (
                         (e := np.exp(scores / temperature)) / e.sum() @ values
                     ),
+                    lambda scores, values, temperature: (
+                        (e := np.exp((scores - scores.max()) / temperature)) / e.sum() @ values
+                    ),
                 ),
             ),
             Mistake(
@@ -807,6 +810,21 @@ register(
                 "denominator, so the loss rises with them.",
                 lambda scores, clicked, temperature: (
                     np.eye(len(scores))[clicked] * _click_gradient(scores, clicked, temperature)
+                ),
+                also=(
+                    lambda scores, clicked, temperature: _click_gradient(
+                        scores, clicked, temperature
+                    )[clicked],
+                ),
+            ),
+            slip(
+                "times-temperature",
+                "You multiplied by the temperature at the end. A low temperature makes the "
+                "differences larger and so the slopes: divide.",
+                lambda softmax: (
+                    lambda scores, clicked, temperature: (
+                        (softmax(scores / temperature) - np.eye(len(scores))[clicked]) * temperature
+                    )
                 ),
             ),
         ),

@@ -678,6 +678,11 @@ register(
                 "distance-not-squared",
                 "The distance is not squared: the exponent is −u² / (2 w²).",
                 lambda x, y, width: _root_mean_square(_by_distance(x, width) @ y - y),
+                also=(
+                    lambda x, y, width: _root_mean_square(
+                        _by_distance(x, np.sqrt(width)) @ y - y  # neither of the two is
+                    ),
+                ),
             ),
             Mistake(
                 "no-root",

@@ -322,6 +322,16 @@ register(
                 ),
             ),
             Mistake(
+                "one-hidden-maximum",
+                "The largest score of the whole table was taken, hidden ones among them. Each row "
+                "needs a maximum of its own, and only visible scores may count.",
+                lambda scores, mask: _zeroed(scores, mask, scores.max(), _tiny),
+                also=(
+                    lambda scores, mask: _zeroed(scores, mask, scores.max(), _one_for_none),
+                    lambda scores, mask: _zeroed(scores, mask, scores.max()),
+                ),
+            ),
+            Mistake(
                 "repaired-late",
                 "The hidden keys became 0 only after exp, and the rest was divided again. On paper "
                 "that is right. But if a hidden key has by far the largest score, the visible "
@@ -537,7 +547,7 @@ def my_attention(query, key, value):
 
 
 def _hidden(query: Array, key: Array, w_1: Array, w_2: Array) -> Array:
-    return (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, h)
+    return (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, d_h)
 
 
 def _additive_score_cases() -> list[Case]:
@@ -578,7 +588,7 @@ register(
         difficulty="hard",
         minutes=30,
         task="Return the additive score (n, m) of every query (n, d_q) with every key (m, d_k), "
-        "for the parameters w_1 (d_q, h), w_2 (d_k, h) and w (h,).",
+        "for the parameters w_1 (d_q, d_h), w_2 (d_k, d_h) and w (d_h,).",
         returns={"scores": "(queries, keys)"},
         reference=additive_score,
         cases=_additive_score_cases,
@@ -616,13 +626,13 @@ register(
             Mistake(
                 "row-by-row",
                 "Query i was added to key i only. Every query meets every key: the two need axes "
-                "of their own, (n, 1, h) and (1, m, h).",
+                "of their own, (n, 1, d_h) and (1, m, d_h).",
                 lambda query, key, w_1, w_2, w: np.tanh(query @ w_1 + key @ w_2) @ w,
             ),
             Mistake(
                 "same-axis",
                 "Both new axes stand in the same place, so queries and keys still share one axis. "
-                "They need axes of their own, (n, 1, h) and (1, m, h).",
+                "They need axes of their own, (n, 1, d_h) and (1, m, d_h).",
                 lambda query, key, w_1, w_2, w: (
                     np.tanh((query @ w_1)[:, None] + (key @ w_2)[:, None]) @ w
                 ),
@@ -652,16 +662,16 @@ register(
             ),
         ),
         hints=(
-            "Take one query and one key first: two vectors of length h, added, passed through "
+            "Take one query and one key first: two vectors of length d_h, added, passed through "
             "tanh, and multiplied by w. Then do it for all pairs.",
-            "a(q, k) = w · tanh(W₁ᵀ q + W₂ᵀ k). Project all queries (n, h) and all keys (m, h) "
-            "once; the sum of all pairs has shape (n, m, h).",
+            "a(q, k) = w · tanh(W₁ᵀ q + W₂ᵀ k). Project all queries (n, d_h) and all keys (m, d_h) "
+            "once; the sum of all pairs has shape (n, m, d_h).",
             "x[:, None, :] + y[None, :, :] adds all pairs of rows. A matrix product with a vector, "
             "@ w, sums over the last axis.",
         ),
         solution="""\
 def my_additive_score(query, key, w_1, w_2, w):
-    hidden = (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, h)
+    hidden = (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, d_h)
     return np.tanh(hidden) @ w""",
     )
 )

@@ -74,8 +74,7 @@ def tiny_book(folder, pages):
     (folder / "chapters" / "_static").mkdir(parents=True)
     shutil.copy(ROOT / "_config.yml", folder)
     shutil.copytree(ROOT / "_ext", folder / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "_redirects.yml", folder)
-    for name in ("favicon.svg", "book.css", "figures.css", "card.png"):
+    for name in ("favicon.svg", "book.css", "figures.css", "card.png", "manners.mjs"):
         shutil.copy(ROOT / "chapters" / "_static" / name, folder / "chapters" / "_static")
     (folder / "chapters" / "references.bib").write_text(BIB)
     (folder / "chapters" / "index.md").write_text(GOOD)

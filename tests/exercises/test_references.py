@@ -23,8 +23,8 @@ def matmul(x, w):
     return rows
 
 
-def self_attention(x, w_q, w_k, w_v):
-    return attend(matmul(x, w_q), matmul(x, w_k), matmul(x, w_v))
+def self_attention(x, w_q, w_k, w_v, **options):
+    return attend(matmul(x, w_q), matmul(x, w_k), matmul(x, w_v), **options)
 
 
 def one_hot(scores):
@@ -160,7 +160,7 @@ def decode_step(query, key, value, cached_key, cached_value):
     return attend(query, np.array(keys), np.array(values)), keys, values
 
 
-def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
+def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads, **options):
     d_k, d_v = w_q.shape[1] // num_heads, w_v.shape[1] // num_heads
     heads = [
         self_attention(
@@ -168,10 +168,35 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
             w_q[:, i * d_k : (i + 1) * d_k],
             w_k[:, i * d_k : (i + 1) * d_k],
             w_v[:, i * d_v : (i + 1) * d_v],
+            **options,
         )
         for i in range(num_heads)
     ]
     return matmul(np.concatenate(heads, axis=1), w_o)
+
+
+def padded_attention(query, key, value, lengths):
+    return [
+        attend(query[b], key[b, :length], value[b, :length])
+        for b, length in enumerate(lengths.tolist())
+    ]
+
+
+def window_mask(num_queries, num_keys, window):
+    rows = []
+    for i in range(num_queries):
+        here = i + num_keys - num_queries
+        rows.append([here - window < j <= here for j in range(num_keys)])
+    return rows
+
+
+def dropped_attention(query, key, value, kept, training):
+    weights = oracles.attention(query, key, value)[1]
+    used = weights.copy()
+    if training:
+        for at in np.ndindex(weights.shape):
+            used[at] = 2 * weights[at] if kept[at] else 0
+    return matmul(used, value), weights
 
 
 def module_weights(*shapes):
@@ -196,9 +221,11 @@ def head_importance(x, w_q, w_k, w_v, w_o, num_heads):
     return lengths
 
 
-def many_heads(embed_dim, num_heads, x):
+def causal_heads(embed_dim, num_heads, x):
     weights = module_weights(*[(embed_dim, embed_dim)] * 4)
-    return [multi_head_attention(item, *weights, num_heads) for item in x.astype(float)]
+    n = x.shape[1]
+    mask = oracles.mask_of(lambda i, j: oracles.causal(i, j, n, n), n, n)
+    return [multi_head_attention(item, *weights, num_heads, mask=mask) for item in x.astype(float)]
 
 
 def induction_score(weights, period):
@@ -272,6 +299,10 @@ LOOPS = {
     "looks_one_back": looks_one_back,
     "resting_heads": resting_heads,
     "without_heads": without_heads,
+    "CausalHeads": causal_heads,
+    "padded_attention": padded_attention,
+    "window_mask": window_mask,
+    "dropped_attention": dropped_attention,
 }
 
 

@@ -1,0 +1,337 @@
+"""Chapter 9: broken code to repair, run against what must hold."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from d2lmini._arrays import Array
+from d2lmini.attention import attention
+from d2lmini.exercises.model import Case, Exercise, Mistake, register
+from d2lmini.exercises.slips import tables
+from d2lmini.masks import padding_mask, sliding_window_mask
+from d2lmini.weights import masked_softmax, softmax
+
+# Padding
+
+
+def _padded(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+    mask = padding_mask(lengths, key.shape[1])
+    return attention(query, key, value, mask=mask).output
+
+
+def _scores(query: Array, key: Array) -> Array:
+    return query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+
+
+def _queries_hidden(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+    sees = np.arange(query.shape[1])[:, None] < lengths[:, None, None]  # (batch, n, 1)
+    return np.where(sees, softmax(_scores(query, key)), 0.0) @ value
+
+
+def _queries_masked(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+    sees = np.arange(query.shape[1])[:, None] < lengths[:, None, None]
+    return masked_softmax(_scores(query, key), np.broadcast_to(sees, _shape(query, key))) @ value
+
+
+def _shape(query: Array, key: Array) -> tuple[int, int, int]:
+    return len(query), query.shape[1], key.shape[1]
+
+
+def _sees(key: Array, lengths: Array) -> Array:
+    return np.arange(key.shape[1]) < lengths[:, None, None]  # (batch, 1, m)
+
+
+def _filled(fill: float) -> Callable[..., Array]:
+    def answer(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+        return softmax(np.where(_sees(key, lengths), _scores(query, key), fill)) @ value
+
+    return answer
+
+
+def _nan_without_keys(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return _filled(-np.inf)(query, key, value, lengths)
+
+
+def _padded_cases() -> list[Case]:
+    query, key, value = tables([[[0.5, 1]]], [[[1, 0], [0, 1.5]]], [[[1.2], [3]]])
+    rng = np.random.default_rng(0)
+    many = tuple(rng.normal(size=size).round(2) for size in ((3, 2, 2), (3, 4, 2), (3, 4, 3)))
+    changed_key, changed_value = many[1].copy(), many[2].copy()
+    changed_key[1, 2:], changed_value[1, 2:] = 900.0, -70.0  # what item 2 must not see
+    low = np.full((1, 3, 1), 1e5), np.array([[[-31.0], [-33], [0.0]]]), np.eye(3)[None]
+    return [
+        (query, key, value, np.array([1])),
+        (*many, np.array([4, 2, 1])),
+        (many[0], changed_key, changed_value, np.array([4, 2, 1])),
+        (*many, np.array([3, 0, 2])),
+        (*low, np.array([2])),
+    ]
+
+
+register(
+    Exercise(
+        name="padded_attention",
+        chapter=9,
+        difficulty="easy",
+        minutes=15,
+        task="Scaled dot-product attention of query (batch, n, d), key (batch, m, d) and value "
+        "(batch, m, d_v). Of item b only the first lengths[b] keys are words, the others are "
+        "padding that no query may see. Return the output (batch, n, d_v), with 0 for an item "
+        "without words.",
+        returns={"output": "(batch, queries, d_v)"},
+        reference=_padded,
+        cases=_padded_cases,
+        mistakes=(
+            Mistake(
+                "queries-hidden",
+                "This is still the reported mistake: the padding hides rows, which are queries. "
+                "What must not be seen are keys, and keys are columns of the scores.",
+                _queries_masked,
+                also=(_queries_hidden,),
+            ),
+            Mistake(
+                "after-softmax",
+                "The padding lost its weight after the softmax, so the rows no longer sum to 1.",
+                lambda query, key, value, lengths: (
+                    softmax(_scores(query, key)) * _sees(key, lengths) @ value
+                ),
+            ),
+            Mistake(
+                "one-too-many",
+                "The first padded key is still seen: the words of item b are keys 0 to "
+                "lengths[b] − 1.",
+                lambda query, key, value, lengths: _padded(
+                    query, key, value, np.minimum(lengths + 1, key.shape[1])
+                ),
+            ),
+            Mistake(
+                "upside-down",
+                "The mask is upside down: the words are hidden and the padding is seen.",
+                lambda query, key, value, lengths: (
+                    attention(query, key, value, mask=~padding_mask(lengths, key.shape[1])).output
+                ),
+            ),
+            Mistake(
+                "nan",
+                "Right for every item with a word. Without any, the softmax divides 0 by 0, and "
+                "the output should be 0.",
+                _nan_without_keys,
+            ),
+            Mistake(
+                "fill",
+                "A large negative number stands in for −∞. An item without words gets the mean of "
+                "its padding, and a score that is lower still loses against the padding.",
+                _filled(-1e6),
+                also=(_filled(-1e9), _filled(-1e4)),
+            ),
+            Mistake(
+                "ignored",
+                "The lengths are not used.",
+                lambda query, key, value, lengths: attention(query, key, value).output,
+            ),
+        ),
+        hints=(
+            "The scores have shape (batch, n, m). Along which axis does the padding lie, and what "
+            "shape must a rule about it have to serve every query of its item?",
+            "Key j of item b is a word if j < lengths[b]. As an array that is (batch, 1, m), and "
+            "what is hidden gets the score −∞ before the softmax.",
+            "padding_mask(lengths, m) of d2lmini has that shape, and attention takes it as mask. "
+            "By hand it is np.arange(m) < lengths[:, None, None].",
+        ),
+        solution="""\
+def padded_attention(query, key, value, lengths):
+    from d2lmini import attention
+
+    sees = np.arange(key.shape[1]) < lengths[:, None, None]  # (batch, 1, m)
+    return attention(query, key, value, mask=sees).output""",
+    )
+)
+
+
+# A window that slides
+
+
+def _window(num_queries: int, num_keys: int, window: int) -> Array:
+    like = np.empty(0)
+    mask: Array = sliding_window_mask(num_queries, num_keys, window=window, like=like)
+    return mask
+
+
+def _band(shift: int = 0, width: int = 0, corner: int = 1) -> Callable[..., Array]:
+    def answer(num_queries: int, num_keys: int, window: int) -> Array:
+        start = corner * (num_keys - num_queries) + shift
+        last = np.tri(num_queries, num_keys, start, dtype=bool)
+        return last & ~np.tri(num_queries, num_keys, start - window - width, dtype=bool)
+
+    return answer
+
+
+register(
+    Exercise(
+        name="window_mask",
+        chapter=9,
+        difficulty="medium",
+        minutes=15,
+        task="The mask (num_queries, num_keys) of a causal window: each query sees the newest "
+        "window keys up to its own position, itself among them. The last query stands at the last "
+        "key, so that a token that is written alone sees what it would see in the whole text.",
+        returns={"mask": "(queries, keys)"},
+        reference=_window,
+        cases=lambda: [(1, 3, 1), (2, 2, 1), (3, 5, 2), (1, 4, 3), (4, 4, 3), (2, 6, 9), (5, 5, 1)],
+        mistakes=(
+            Mistake(
+                "top-left",
+                "This is still the reported mistake: the band begins at the top left corner. Count "
+                "from the last query and the last key.",
+                _band(corner=0),
+            ),
+            Mistake(
+                "one-too-many",
+                "The window holds one key too many: the query's own position counts.",
+                _band(width=1),
+            ),
+            Mistake(
+                "one-too-few",
+                "The query does not see itself, which counts as one of the window.",
+                _band(shift=-1, width=-1),
+            ),
+            Mistake(
+                "the-future",
+                "Each query sees the key after its own.",
+                _band(shift=1, width=1),
+                also=(_band(shift=1),),
+            ),
+            Mistake(
+                "no-window",
+                "The rule is causal, but has no window: old keys are to be hidden.",
+                lambda num_queries, num_keys, window: np.tri(
+                    num_queries, num_keys, num_keys - num_queries, dtype=bool
+                ),
+            ),
+            Mistake(
+                "upside-down",
+                "The mask is upside down: True means that the query may look.",
+                lambda *sizes: ~_window(*sizes),
+            ),
+        ),
+        hints=(
+            "Draw the mask for 2 queries, 4 keys and a window of 2. Where does the last row end?",
+            "Query i stands at position i + num_keys − num_queries. It sees key j if j is not "
+            "later than that, and less than window before it.",
+            "With np.arange as a column of positions and a row of keys, two comparisons joined by "
+            "& are the mask.",
+        ),
+        solution="""\
+def window_mask(num_queries, num_keys, window):
+    here = np.arange(num_queries)[:, None] + num_keys - num_queries  # (n, 1)
+    key = np.arange(num_keys)
+    return (key <= here) & (key > here - window)""",
+    )
+)
+
+
+# Dropout
+
+
+def _dropped(query: Array, key: Array, value: Array, kept: Array, training: bool) -> Any:
+    weights = softmax(_scores(query, key))
+    return (2 * weights * kept if training else weights) @ value, weights
+
+
+def _dropped_otherwise(answer: Callable[[Array, Array, bool], tuple[Array, Array]]) -> Any:
+    def whole(query: Array, key: Array, value: Array, kept: Array, training: bool) -> Any:
+        used, returned = answer(softmax(_scores(query, key)), kept, training)
+        return used @ value, returned
+
+    return whole
+
+
+def _renormalised(weights: Array, kept: Array, training: bool) -> tuple[Array, Array]:
+    used = weights * kept if training else weights
+    return used / np.maximum(used.sum(axis=-1, keepdims=True), 1e-300), weights
+
+
+def _dropped_cases() -> list[Case]:
+    small = tables([[0.5, 1]], [[1, 0], [0, 1.5]], [[1.2], [3]])
+    rng = np.random.default_rng(1)
+    large = tuple(rng.normal(size=size).round(2) for size in ((3, 2), (4, 2), (4, 3)))
+    kept = np.array([[1, 0, 1, 1], [0, 0, 0, 0], [0, 1, 1, 0]], dtype=bool)
+    return [
+        (*small, np.array([[True, False]]), False),
+        (*small, np.array([[True, False]]), True),
+        (*large, kept, True),
+        (*large, kept, False),
+    ]
+
+
+register(
+    Exercise(
+        name="dropped_attention",
+        chapter=9,
+        difficulty="medium",
+        minutes=15,
+        task="Attention of query (n, d), key (m, d) and value (m, d_v) with a dropout of one half. "
+        "The dice are cast already: kept (n, m) is True where a weight stays. While training, "
+        "those that stay are doubled and the others are 0; otherwise nothing is dropped. Return "
+        "the output (n, d_v) and the weights (n, m) before dropout.",
+        returns={"output": "(queries, d_v)", "weights": "(queries, keys)"},
+        reference=_dropped,
+        cases=_dropped_cases,
+        mistakes=(
+            Mistake(
+                "after-dropout",
+                "The weights that you return are those after dropout, so that their rows do not "
+                "sum to 1. Return what the softmax gave.",
+                _dropped_otherwise(
+                    lambda w, kept, training: (2 * w * kept, 2 * w * kept) if training else (w, w)
+                ),
+            ),
+            Mistake(
+                "always",
+                "Weights are dropped outside training as well, so that a finished model casts dice "
+                "at each answer.",
+                _dropped_otherwise(lambda w, kept, training: (2 * w * kept, w)),
+                also=(_dropped_otherwise(lambda w, kept, training: (2 * w * kept, 2 * w * kept)),),
+            ),
+            Mistake(
+                "never",
+                "Nothing is dropped, in training either.",
+                _dropped_otherwise(lambda w, kept, training: (w, w)),
+            ),
+            Mistake(
+                "not-doubled",
+                "The weights that stay are not doubled, so the output is half as large in training "
+                "as afterwards.",
+                _dropped_otherwise(lambda w, kept, training: (w * kept if training else w, w)),
+            ),
+            Mistake(
+                "summed-to-one",
+                "The weights that stay were made to sum to 1 again. Dropout doubles them, whatever "
+                "they sum to then.",
+                _dropped_otherwise(_renormalised),
+            ),
+            Mistake(
+                "swapped",
+                "Training and use are the wrong way round.",
+                _dropped_otherwise(lambda w, kept, training: (w if training else 2 * w * kept, w)),
+            ),
+        ),
+        hints=(
+            "There are two kinds of weights in training: those that mix the values, and those that "
+            "you show to others.",
+            "While training, the values are mixed with 2 · weights · kept, otherwise with the "
+            "weights. What is returned beside the output is the same in both cases.",
+            "attention of d2lmini gives the weights. Multiply with kept only if training, and mix "
+            "with @.",
+        ),
+        solution="""\
+def dropped_attention(query, key, value, kept, training):
+    from d2lmini import attention
+
+    weights = attention(query, key, value).weights
+    used = 2 * weights * kept if training else weights
+    return used @ value, weights""",
+    )
+)
