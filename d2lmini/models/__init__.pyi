@@ -1,0 +1,15 @@
+from .block import TransformerBlock as TransformerBlock
+from .induction import InductionModel as InductionModel
+from .induction import repeated_letters as repeated_letters
+from .induction import train_induction as train_induction
+from .language import LanguageModel as LanguageModel
+from .language import train_language_model as train_language_model
+from .phrases import Vocabulary as Vocabulary
+from .phrases import phrases as phrases
+from .phrases import sentence as sentence
+from .recommender import recommend as recommend
+from .training import progress as progress
+from .training import train as train
+from .translator import Translation as Translation
+from .translator import Translator as Translator
+from .translator import train_translator as train_translator
