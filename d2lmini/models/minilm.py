@@ -152,4 +152,4 @@ class MiniLMLayer:
 def gelu(x: Array) -> Array:
     """Return x times the standard normal distribution function at x."""
     erf = np.frompyfunc(math.erf, 1, 1)
-    return x * (1 + erf(x / math.sqrt(2)).astype(np.float64)) / 2
+    return x * (1 + np.asarray(erf(x / math.sqrt(2)), np.float64)) / 2

