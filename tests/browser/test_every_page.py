@@ -27,7 +27,8 @@ FOCUS = """() => {
     };
 }"""
 MISSED = """
-[...document.querySelectorAll('a[href], button, input, summary, select, [tabindex="0"]')]
+[...document.querySelectorAll(
+    'a[href], button:enabled, textarea, input, summary, select, [tabindex="0"]')]
     .filter(e => e.checkVisibility({visibilityProperty: true}) && !('reached' in e.dataset))
     .map(e => e.outerHTML.slice(0, 200))"""
 FLAT = "document.querySelectorAll('.highlight pre').forEach(p => p.textContent += '')"
