@@ -294,7 +294,6 @@ LOOPS = {
     "decode_step": decode_step,
     "multi_head_attention": multi_head_attention,
     "head_importance": head_importance,
-    "ManyHeads": many_heads,
     "induction_score": induction_score,
     "looks_one_back": looks_one_back,
     "resting_heads": resting_heads,
