@@ -43,6 +43,8 @@ STYLES = [
     "book.css",
     "figures.css",
     "tables.css",
+    "live/live.css",
+    "explorables/explorables.css",
     "print.css",
 ]
 STYLE_LINK = re.compile(
