@@ -9,7 +9,7 @@ from d2lmini import masks
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
-from d2lmini.exercises.slips import naive_softmax, slip, tables
+from d2lmini.exercises.slips import naive_softmax, rough, slip, tables
 from d2lmini.scores import additive_score
 from d2lmini.weights import masked_softmax, softmax
 
@@ -244,6 +244,8 @@ def _masked_softmax_cases() -> list[Case]:
         (*tables([[-0.4, 1000, 998.5]]), np.array([[False, True, True]])),
         (*tables([[1, 2, 3], [1.5, 2, 3]]), np.array([[False, True, True], [False] * 3])),
         (*tables([[0.7], [-3.2], [1.1]]), np.array([[True], [False], [True]])),
+        (*tables([[-900, -901.5, 0.25]]), np.array([[True, True, False]])),
+        (*rough(1, (3, 4)), rough(2, (3, 4))[0] > -1),
     ]
 
 
@@ -412,6 +414,7 @@ def _attention_cases() -> list[Case]:
             [[0.25, -1.5], [-2.75, 0.4], [1.6, 3.3], [0.1, 0.7]],
         ),
         tables([[0.5], [-1.5], [2.5], [0.1], [-0.3]], [[0.75]], [[-0.25, 1.5, 4]]),
+        rough(3, (3, 5), (4, 5), (4, 2)),
     ]
 
 
@@ -574,6 +577,7 @@ def _additive_score_cases() -> list[Case]:
             [[0.2], [0.9], [-0.4]],
             [1.7],
         ),
+        rough(4, (2, 3), (3, 2), (3, 4), (2, 4), (4,)),
     ]
 
 

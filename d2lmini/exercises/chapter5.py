@@ -10,7 +10,7 @@ from d2lmini._arrays import Array, namespace
 from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
 from d2lmini.exercises.modules import call_with_the_weights_of
-from d2lmini.exercises.slips import naive_softmax, slip, tables
+from d2lmini.exercises.slips import naive_softmax, rough, slip, tables
 from d2lmini.weights import softmax
 
 
@@ -42,6 +42,7 @@ register(
             (_counting(2, 2, 9), 3),
             (_counting(3, 1, 6) / 4 - 2.3, 3),
             (_counting(1, 4, 2) / 8 - 0.6, 1),
+            (*rough(1, (2, 3, 6)), 2),
         ],
         views=True,
         mistakes=(
@@ -100,6 +101,7 @@ register(
             (_counting(1, 2, 2, 1),),
             (_counting(2, 2, 3, 2),),
             (_counting(2, 3, 2, 4),),
+            rough(2, (1, 3, 2, 2)),
         ],
         views=True,
         mistakes=(
@@ -157,6 +159,7 @@ register(
             (_counting(1, 2, 1, 1), 4),
             (_counting(2, 2, 3, 2), 6),
             (_counting(1, 3, 2, 1), 3),
+            (*rough(3, (3, 2, 1, 3)), 4),
         ],
         views=True,
         mistakes=(
@@ -222,6 +225,9 @@ def _decode_step_cases() -> list[Case]:
             [[1, 0], [0, 1], [3, 3]],
         ),
         tables([[1000, 0]], [[2, 1]], [[1]], [[-1, 0], [2, 0]], [[4], [7]]),
+        tables([[50, 0]], [[-30, 1]], [[-3]], [[30, 0], [29.99, 2]], [[1], [2.5]]),
+        rough(4, (1, 3), (1, 3), (1, 2), (4, 3), (4, 2)),
+        rough(8, (1, 3), (1, 3), (1, 2), (2, 3), (2, 2)),
     ]
 
 
@@ -399,6 +405,8 @@ def _multi_head_cases() -> list[Case]:
         case(4, 2, 3, 1, 3, 0.35),
         case(1, 3, 2, 4, 1, 0.3),
         case(5, 4, 2, 3, 2, 40),
+        (*rough(5, (17, 1), (1, 4), (1, 4), (1, 2), (2, 1)), 2),
+        (*rough(6, (3, 4), (4, 6), (4, 6), (4, 4), (4, 4)), 2),
     ]
 
 
@@ -722,6 +730,7 @@ def _many_heads_cases() -> list[Case]:
         (6, 3, 0.4 * x(4, 1, 6)),
         (3, 1, 0.3 * x(1, 4, 3)),
         (6, 3, 20 * x(1, 5, 6)),
+        (4, 2, rough(7, (2, 2, 4))[0].astype(np.float32)),
     ]
 
 

@@ -228,6 +228,89 @@ def causal_heads(embed_dim, num_heads, x):
     return [multi_head_attention(item, *weights, num_heads, mask=mask) for item in x.astype(float)]
 
 
+def induction_score(weights, period):
+    n = weights.shape[-1]
+    return [
+        [sum(head[i][i - period + 1] for i in range(n - period, n)) / period for head in layer]
+        for layer in weights.tolist()
+    ]
+
+
+def looks_one_back(weights):
+    found = (-1.0, 0, 0)
+    for layer, head in np.ndindex(weights.shape[:2]):
+        rows = weights[layer, head].tolist()
+        mean = math.fsum(rows[i][i - 1] for i in range(2, len(rows))) / (len(rows) - 2)
+        found = max(found, (mean, layer + 1, head + 1))
+    return found[1:]
+
+
+def resting_heads(weights):
+    def rests(head):
+        return math.fsum(row[0] for row in head[1:]) / (len(head) - 1) > 0.5
+
+    return [sum(map(rests, layer)) / len(layer) for layer in weights.tolist()]
+
+
+def without_heads(heads, w_o, off):
+    h, n, d = heads.shape
+    out = np.zeros((n, w_o.shape[1]))
+    for head, token, i in np.ndindex(h, n, d):
+        if head + 1 not in off:
+            out[token] += heads[head, token, i] * w_o[head * d + i]
+    return out
+
+
+def cache_bytes(tokens, layers, kv_heads, head_width, bytes_per_number):
+    return sum(
+        kv_heads * head_width * bytes_per_number
+        for _ in range(tokens)
+        for _ in range(layers)
+        for _ in ("key", "value")
+    )
+
+
+def merge_parts(*parts):
+    largest, total, mixed = (np.stack(pair) for pair in zip(parts[:3], parts[3:], strict=True))
+    new = [[max(row)] for row in largest[..., 0].T.tolist()]
+    factors = [
+        [math.exp(m - row[0]) for m in ms] for ms, row in zip(largest[..., 0].T, new, strict=True)
+    ]
+    faded = [
+        [
+            [math.fsum(f * x for f, x in zip(fs, column, strict=True)) for column in rows.T]
+            for fs, rows in zip(factors, np.moveaxis(sums, 1, 0), strict=True)
+        ]
+        for sums in (total, mixed)
+    ]
+    return new, *faded
+
+
+def keep_window(cached_key, cached_value, key, value, window):
+    width = key.shape[1], value.shape[1]
+    both = [*cached_key.tolist(), *key.tolist()], [*cached_value.tolist(), *value.tolist()]
+    while len(both[0]) > window:
+        for kept in both:
+            del kept[0]
+    return [np.array(kept).reshape(-1, w) for kept, w in zip(both, width, strict=True)]
+
+
+def linear_attention(query, key, value):
+    def features(x):
+        return [a + 1 if a > 0 else math.exp(a) for a in x.tolist()]
+
+    output = []
+    for t in range(len(query)):
+        weights = [oracles.dot_product(features(query[t]), features(k)) for k in key[: t + 1]]
+        output.append(
+            [
+                math.fsum(w * v for w, v in zip(weights, column, strict=True)) / math.fsum(weights)
+                for column in value[: t + 1].T.tolist()
+            ]
+        )
+    return output
+
+
 LOOPS = {
     "values_used": values_used,
     "one_hot": one_hot,
@@ -261,6 +344,15 @@ LOOPS = {
     "decode_step": decode_step,
     "multi_head_attention": multi_head_attention,
     "head_importance": head_importance,
+    "induction_score": induction_score,
+    "looks_one_back": looks_one_back,
+    "resting_heads": resting_heads,
+    "without_heads": without_heads,
+    "cache_bytes": cache_bytes,
+    "merge_parts": merge_parts,
+    "keep_window": keep_window,
+    "tiled_attention": lambda query, key, value, block_size: attend(query, key, value),
+    "linear_attention": linear_attention,
     "CausalHeads": causal_heads,
     "padded_attention": padded_attention,
     "window_mask": window_mask,
