@@ -118,7 +118,8 @@ class Runner:
         target_cell = cells[place]
         self.needed = [*(cells[number] for number in target_cell.needs), target_cell]
         self.whole = {cells[number].id for number in target_cell.whole} | {target}
-        self.mentioned = {name for cell in self.needed for name in mentions(cell)}
+        used = (cell for cell in self.needed if cell.id in self.whole)
+        self.mentioned = {name for cell in used for name in mentions(cell)}
         things = [
             thing
             for cell in self.needed
