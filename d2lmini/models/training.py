@@ -76,7 +76,8 @@ def train(
 ) -> list[float]:
     """Let Adam change the parameters of a model so that a loss becomes small.
 
-    The learning rate falls in a straight line to 0, so that the last steps no longer jump about.
+    In the second half the learning rate falls in a straight line to 0, so that the last steps no
+    longer jump about.
 
     In a notebook, train before the cell prints anything: the bar clears the output of its cell.
 
@@ -116,7 +117,7 @@ def train(
     adam = torch.optim.Adam(model.parameters(), lr=positive_number("learning_rate", learning_rate))
     losses = []
     for step in progress(steps, label):
-        adam.param_groups[0]["lr"] = learning_rate * (1 - step / steps)
+        adam.param_groups[0]["lr"] = learning_rate * min(1, 2 - 2 * step / steps)
         adam.zero_grad()
         loss = loss_of_step(step)
         loss.backward()  # type: ignore[no-untyped-call]
