@@ -5,7 +5,6 @@ import json
 import re
 from pathlib import Path
 
-import yaml
 from bs4 import BeautifulSoup
 from docutils import nodes
 from sources import SourceError, read_notebook
@@ -123,6 +122,12 @@ def back_links(app, pagename, templatename, context, doctree) -> None:
     context["body"] = body
 
 
+def registered(app, uri: str) -> str | None:
+    """Let the link check ask whether a DOI is registered: publishers turn programs away."""
+    name = uri.removeprefix("https://doi.org/")
+    return f"https://doi.org/api/handles/{name}" if name != uri else None
+
+
 AT_A_DESK = "d-none d-sm-inline-block"
 
 
@@ -148,43 +153,15 @@ def title_once(app, pagename, templatename, context, doctree) -> None:
         context["theme_logo"] = context["theme_logo"] | {"text": name}  # the contents still say it
 
 
-REDIRECT = """<!DOCTYPE html>
-<html lang="en">
-<head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <meta http-equiv="refresh" content="0; url={new}" />
-    <title>{title}</title>
-    <link rel="icon" href="{root}_static/favicon.svg" />
-</head>
-<body><main><h1>{title}</h1><p>This page is now <a href="{new}">here</a>.</p></main></body>
-</html>
-"""
-
-
-def redirect(app, exception) -> None:
-    """Write a page for each address in _redirects.yml that leads to the one it stands for."""
-    if exception or app.builder.name != "html":
-        return
-    for old, new in yaml.safe_load(Path(app.srcdir, "_redirects.yml").read_text("utf8")).items():
-        if new not in app.env.found_docs:
-            LOG.warning("_redirects.yml: there is no page %s", new, type="book")
-        root = "../" * old.count("/")
-        page = REDIRECT.format(new=f"{root}{new}.html", root=root, title=app.config.project)
-        path = Path(app.outdir, f"{old}.html")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, "utf8")
-
-
 def setup(app):
     """Register the fixes."""
     # Jupyter Book sets this for an extension that we do not load.
     app.add_config_value("comments_config", {}, "html")
+    app.connect("linkcheck-process-uri", registered)
     app.connect("source-read", require_notebooks)
     app.connect("doctree-resolved", require_descriptions)
     app.connect("html-page-context", title_once, priority=900)
     app.connect("html-page-context", mend_text, priority=900)
     app.connect("html-page-context", back_links, priority=910)
     app.connect("html-page-context", plain_buttons, priority=900)
-    app.connect("build-finished", redirect, priority=700)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

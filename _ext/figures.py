@@ -49,8 +49,9 @@ class FindFigures(SphinxPostTransform):
 
     def figure(self, found) -> drawing:
         """Take the image apart."""
-        image = found.find("img", recursive=False).extract()
-        dark = image["style"].partition("--dark:url(")[2].rstrip(";").removesuffix(")")
+        drawn = found.find(class_="d2lmini-drawing", recursive=False).extract()
+        image = drawn.img
+        dark = drawn["style"].partition("--dark:url(")[2].rstrip(";").removesuffix(")")
         return drawing(
             light=decoded(image["src"]),
             dark=decoded(dark),

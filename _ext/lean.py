@@ -43,6 +43,8 @@ STYLES = [
     "book.css",
     "figures.css",
     "tables.css",
+    "live/live.css",
+    "explorables/explorables.css",
     "print.css",
 ]
 STYLE_LINK = re.compile(
@@ -104,37 +106,6 @@ SEARCH = (
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
 # The title and the contents once more, for paper only: the search would show them as excerpts.
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">)', re.DOTALL)
-LOGS = re.compile(r"console\.log\((?=.)")  # what the theme tells its own authors
-# What is mended in a script: why, where, how it looks, and what stands there instead.
-SCRIPTS = [
-    ("a pressed button drops the focus", "scripts/sphinx-book-theme.js", "t.blur()", ""),
-    (
-        "what scrolls only after it is unfolded cannot be reached by keyboard",
-        "scripts/pydata-sphinx-theme.js",
-        'window.addEventListener("resize",t),new MutationObserver',
-        'window.addEventListener("resize",t),document.addEventListener("toggle",t,!0),'
-        "new MutationObserver",
-    ),
-    (
-        "a phone's contents go on covering the section that was chosen in them",
-        "scripts/pydata-sphinx-theme.js",
-        't.addEventListener("click",w),',
-        't.addEventListener("click",w),t.addEventListener("click",e=>{'
-        """e.target.closest('a[href^="#"]')&&t.close()}),""",
-    ),
-    (
-        "and the button that has the focus again pulls the page back to where it was",
-        "scripts/pydata-sphinx-theme.js",
-        "o&&o.focus&&o.focus()",
-        "o&&o.focus&&o.focus({preventScroll:!0})",
-    ),
-    (
-        "what is found shows each formula three times",
-        "searchtools.js",
-        '".headerlink", "script"',
-        '".headerlink", ".katex-mathml", "script"',
-    ),
-]
 ICON_RULE = re.compile(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"(\\?[^"]+)"\}')
 
 
@@ -161,8 +132,7 @@ def lean(page: str, name: str) -> str:
             LOG.warning("%s: the theme no longer has this (%s)", name, why, type="book")
     if "search-results" not in page:  # the whole book's index, on every page but the search's
         page = PRINTED.sub("", re.sub(SEARCH, "", page))
-    page = PLAIN.sub(r"\1", page)
-    return LOGS.sub("void(", page)
+    return PLAIN.sub(r"\1", page)
 
 
 def finish(app, exception) -> None:
@@ -180,9 +150,7 @@ def finish(app, exception) -> None:
             path.write_text(page, "utf8")
         text += page
     static = out / "_static"
-    for script in static.glob("scripts/*theme.js"):
-        script.write_text(LOGS.sub("void(", script.read_text("utf8")), "utf8")
-    mend_scripts(static)
+    show_formulas_once(static / "searchtools.js")
     lean_icons(static, text)
     lean_formulas(static / "katex/fonts", text)
     join_styles(out)
@@ -192,15 +160,18 @@ def finish(app, exception) -> None:
         path.unlink()
 
 
-def mend_scripts(static: Path) -> None:
-    """Replace what is not right in a script, unless an earlier build has."""
-    for why, name, old, new in SCRIPTS:
-        script = (static / name).read_text("utf8")
-        if new and new in script:
-            continue
-        if new and old not in script:
-            LOG.warning("%s: no longer as it was (%s)", name, why, type="book")
-        (static / name).write_text(script.replace(old, new), "utf8")
+def show_formulas_once(search: Path) -> None:
+    """Let Sphinx's search, which cuts excerpts from pages, leave out what only screen readers see.
+
+    It would show each formula three times. It has no setting for what it leaves out.
+    """
+    script = search.read_text("utf8")
+    left_out = '".headerlink", '
+    if left_out not in script:
+        LOG.warning("searchtools.js: no longer leaves out the links of headings", type="book")
+    if ".katex-mathml" not in script:
+        script = script.replace(left_out, f'{left_out}".katex-mathml", ')
+        search.write_text(script, "utf8")
 
 
 def join_styles(out: Path) -> None:

@@ -2,10 +2,16 @@
 
 A page loads nothing from other servers, as its own policy forbids it. A picture, a badge or a
 script from elsewhere would be stored, built without a word, and missing in the reader's browser. A
-widget without its state, or an output in a form that no page shows, would be missing as well.
+widget without its state, or an output in a form that no page shows, would be missing as well, and
+so would a drawing that is no well-formed XML: a browser shows the mark of a broken picture.
 """
 
+import base64
+import binascii
 import re
+import xml.etree.ElementTree as ET
+from functools import partial
+from pathlib import Path
 
 from bs4 import BeautifulSoup
 from docutils import nodes
@@ -23,6 +29,7 @@ SHOWN = {  # the forms of an output that a page can show
     "image/png",
     "image/jpeg",
 }
+DRAWING = re.compile(r"data:image/svg\+xml;base64,([\w+/=]*)")
 REMOTE = re.compile(r"(https?:)?//", re.IGNORECASE)
 LOADING = {"img": "src", "script": "src", "iframe": "src", "video": "src", "audio": "src"}
 LOADING |= {"source": "src", "embed": "src", "object": "data", "link": "href", "image": "href"}
@@ -40,6 +47,25 @@ def loaded_from_elsewhere(text: str) -> list[str]:
         if REMOTE.match(address):
             found.append(address)
     return found
+
+
+def broken_drawing(data: dict) -> str:
+    """Return what is wrong with the drawings of an output, or of a piece of HTML.
+
+    >>> broken_drawing({"image/svg+xml": "<svg><text>a</svg>"})
+    'mismatched tag: line 1, column 14'
+    >>> broken_drawing({"image/svg+xml": "<svg/>", "text/html": "<p>"})
+    ''
+    """
+    drawings = [data["image/svg+xml"].encode()] if "image/svg+xml" in data else []
+    try:
+        for address in DRAWING.findall(data.get("text/html", "")):
+            drawings.append(base64.b64decode(address, validate=True))
+        for one in drawings:
+            ET.fromstring(one)
+    except (ET.ParseError, binascii.Error) as error:
+        return str(error)
+    return ""
 
 
 def require_shown_outputs(app, docname, source) -> None:
@@ -60,6 +86,8 @@ def require_shown_outputs(app, docname, source) -> None:
                 says = f"holds {', '.join(sorted(data))}, which no page shows: print or draw it"
             elif remote := loaded_from_elsewhere(data.get("text/html", "")):
                 says = f"loads {remote[0]}, which pages may not: store it in the book, or draw it"
+            elif broken := broken_drawing(data):
+                says = f"holds a drawing that cannot be read ({broken}): run the notebook again"
             else:
                 continue
             LOG.warning("cell %d %s", number, says, location=docname, type="book")
@@ -82,8 +110,32 @@ def forbid_remote(app, doctree, docname) -> None:
             LOG.warning(says, address, location=where, type="book")
 
 
+def refuse_broken(app, doctree, docname) -> None:
+    """Warn of a drawing on the page, or a file of one, that cannot be read."""
+    for node in doctree.findall(nodes.Element):
+        if isinstance(node, nodes.image) and node.get("uri", "").lower().endswith(".svg"):
+            path = Path(app.env.srcdir, node["uri"])
+            name, data = node["uri"], {"image/svg+xml": _text_of(path)}
+        elif isinstance(node, nodes.raw) and "html" in node.get("format", ""):
+            name, data = "a drawing", {"text/html": node.astext()}
+        else:
+            continue
+        if broken := broken_drawing(data):
+            says = "%s cannot be read (%s): draw it again"
+            LOG.warning(says, name, broken, location=docname, type="book")
+
+
+def _look(look, app, doctree) -> None:
+    look(app, doctree, app.env.docname)
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text("utf8", "replace") if path.is_file() else "<svg/>"  # said elsewhere
+
+
 def setup(app):
-    """Register the two looks."""
+    """Register the looks."""
     app.connect("source-read", require_shown_outputs)
-    app.connect("doctree-read", lambda app, doctree: forbid_remote(app, doctree, app.env.docname))
+    for look in (forbid_remote, refuse_broken):
+        app.connect("doctree-read", partial(_look, look))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

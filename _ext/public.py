@@ -9,6 +9,11 @@ While `address` is empty, pages have no canonical link, no card for other sites,
 page, no date of the last change, and no buttons for the repository, Colab, Binder and the PDF. The
 repository must be on GitHub, the only place from which Colab opens notebooks. What is written down
 elsewhere, CITATION.cff and the first cell of the notebooks, is compared with this by the tests.
+
+The 404 page is made by sphinx-notfound-page. Three libraries were weighed and left out:
+sphinxext-opengraph writes cards without an address too, and leaves `<` in them, sphinx-sitemap
+forgets pages that a second build finds unchanged, and sphinx-last-updated-by-git dates pages only,
+not the whole book.
 """
 
 import html
@@ -29,8 +34,8 @@ ELSEWHERE = {
     "colab_url": "https://colab.research.google.com",
 }
 NOT_FOUND = """<h1>There is no such page</h1>
-<p>It may have moved. The <a href="chapters/index.html#how-to-read-it">first page</a> lists the
-chapters, and the search knows every word of the book.</p>"""
+<p>It may have moved. The <a href="{root}chapters/index.html#how-to-read-it">first page</a>
+lists the chapters, and the search knows every word of the book.</p>"""
 ISSUE = """Page: {page}
 
 What it says or does:
@@ -51,6 +56,10 @@ def configure(app, config) -> None:
         public[name] = public[name].rstrip("/")
     public["address"] += "/"
     config.html_baseurl = public["address"]
+    config.notfound_urls_prefix = urlsplit(public["address"]).path
+    body = NOT_FOUND.format(root=config.notfound_urls_prefix)
+    config.notfound_context = {"title": "There is no such page", "body": body}
+    app.setup_extension("notfound.extension")  # the page that a server shows for a wrong address
     config.html_theme_options |= {
         "repository_url": public["repository"],
         "repository_branch": public["branch"],
@@ -142,32 +151,21 @@ def mend_buttons(app, pagename, templatename, context, doctree) -> None:
     context["header_buttons"] = [*buttons, book]
 
 
-def collect_pages(app):
-    """Add the page that a server shows for an address that is none."""
-    if app.config.public["address"]:
-        yield "404", {"title": "There is no such page", "body": NOT_FOUND}, "page.html"
-
-
-def finish(app, exception) -> None:
-    """Write the site map, and make the addresses on the 404 page absolute."""
+def map_site(app, exception) -> None:
+    """Write the site map, of all pages, also of those that this build found unchanged."""
     address = app.config.public["address"]
     if exception or app.builder.name != "html" or not address:
         return
-    out, root = Path(app.outdir), urlsplit(address).path
     places = "".join(
         f"  <url><loc>{address}{page}.html</loc></url>\n" for page in sorted(app.env.found_docs)
     )
+    out = Path(app.outdir)
     (out / "sitemap.xml").write_text(
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{places}</urlset>\n',
         "utf8",
     )
     (out / "robots.txt").write_text(f"User-agent: *\nSitemap: {address}sitemap.xml\n", "utf8")
-    lost = out / "404.html"
-    relative = r'((?:href|src|action)=")(?![a-z]+:|/|#)'
-    page = re.sub(relative, rf"\g<1>{root}", lost.read_text("utf8"))
-    page = re.sub(r'(<link rel="canonical"[^>]*>)', "", page)
-    lost.write_text(page.replace('data-content_root="./"', f'data-content_root="{root}"'), "utf8")
 
 
 def setup(app):
@@ -176,6 +174,5 @@ def setup(app):
     app.connect("config-inited", configure, priority=100)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", mend_buttons, priority=890)
-    app.connect("html-collect-pages", collect_pages)
-    app.connect("build-finished", finish, priority=870)
+    app.connect("build-finished", map_site, priority=870)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

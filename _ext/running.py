@@ -39,7 +39,8 @@ def say_how(app, pagename, templatename, context, doctree) -> None:
     line = f"<strong>Run this chapter:</strong> {', '.join([*links, HERE.format(how=how)])}."
     place = PROMISE.search(body)
     if place:
-        context["body"] = f'{body[: place.end()]}\n<p class="run">{line}</p>{body[place.end() :]}'
+        line = f'\n<p class="run" id="run-this-chapter">{line}</p>'
+        context["body"] = body[: place.end()] + line + body[place.end() :]
 
 
 def setup(app):

@@ -22,6 +22,7 @@ NO_JSON = "is no notebook: line {line}, column {column}: {reason}; restore it fr
 NO_NOTEBOOK = "is no notebook: it has no list of cells; restore it from git"
 OLD = "is in notebook format {format}: save it again with Jupyter, which writes format 4"
 NEW = "is in notebook format {format}, which this book cannot read: save it in format 4"
+WRONG_FORM = "is no notebook that Jupyter could read: at {where}: {reason}; restore it from git"
 NO_TYPE = "cell {number} is neither Markdown nor code: make it one, or delete it"
 PASTED = (
     "cell {number} holds a pasted picture ({names}), which no page can show: save it as a file in "
@@ -54,7 +55,7 @@ def read_notebook(text: str) -> nbformat.NotebookNode:
     for number, cell in enumerate(notebook["cells"]):
         if not isinstance(cell, dict) or cell.get("cell_type") not in ("markdown", "code"):
             raise SourceError(NO_TYPE.format(number=number))
-        if names := ", ".join(cell.get("attachments", {})):
+        if names := ", ".join(map(str, cell.get("attachments") or {})):
             raise SourceError(PASTED.format(number=number, names=names))
         cell.pop("attachments", None)
         cell.setdefault("metadata", {})
@@ -62,9 +63,26 @@ def read_notebook(text: str) -> nbformat.NotebookNode:
         if cell["cell_type"] == "code":
             cell.setdefault("execution_count", None)
             cell.setdefault("outputs", [])
+    require_form(notebook)
     name_cells(notebook["cells"])
     notebook["nbformat_minor"] = max(5, notebook.get("nbformat_minor", 5))
     return rejoin_lines(nbformat.from_dict(notebook))
+
+
+def require_form(notebook: dict[str, Any]) -> None:
+    """Raise SourceError where anything has another form than Jupyter's own schema says."""
+    minor = notebook.get("nbformat_minor", 5)
+    if not isinstance(minor, int):
+        raise SourceError(WRONG_FORM.format(where="nbformat_minor", reason=f"{minor!r}"))
+    nameless = [{k: v for k, v in cell.items() if k != "id"} for cell in notebook["cells"]]
+    plain = {**notebook, "cells": nameless, "nbformat_minor": 4}  # whose cells have no ids
+    for error in nbformat.validator.iter_validate(plain, version=4, version_minor=4):
+        where = " ".join(map(str, error.absolute_path)) or "the top"
+        raise SourceError(WRONG_FORM.format(where=where, reason=error.message[:100]))
+    for number, cell in enumerate(notebook["cells"]):
+        if not isinstance(cell.get("id") or "", str):
+            where, reason = f"cells {number} id", "an id is a word"
+            raise SourceError(WRONG_FORM.format(where=where, reason=reason))
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -80,6 +98,8 @@ def parsed(text: str) -> dict[str, Any]:
         raise SourceError(
             NO_JSON.format(line=error.lineno, column=error.colno, reason=error.msg)
         ) from None
+    except RecursionError:
+        raise SourceError(NO_NOTEBOOK) from None
     if not isinstance(notebook, dict):
         raise SourceError(NO_NOTEBOOK)
     return notebook

@@ -12,7 +12,14 @@ from d2lmini.attention import attention as attention
 __getattr__, __dir__, __all__ = attach(
     __name__,
     __file__,
-    torch=["AdditiveAttention", "MultiHeadAttention", "QKVProjection", "SelfAttention"],
+    torch=[
+        "AdditiveAttention",
+        "MultiHeadAttention",
+        "QKVProjection",
+        "SelfAttention",
+        "ring_attention",
+        "ring_slices",
+    ],
     matplotlib=["AttentionTrace", "show_attention_lines", "show_figure", "show_heatmaps"],
 )
 __version__ = "0.1.0"

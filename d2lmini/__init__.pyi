@@ -7,6 +7,12 @@ from .datasets import load_incomes as load_incomes
 from .datasets import load_nile as load_nile
 from .datasets import load_sunspots as load_sunspots
 from .datasets import load_video_titles as load_video_titles
+from .distributed import ring_attention as ring_attention
+from .distributed import ring_slices as ring_slices
+from .efficient import linear_attention as linear_attention
+from .efficient import linformer_attention as linformer_attention
+from .efficient import lsh_attention as lsh_attention
+from .efficient import tiled_attention as tiled_attention
 from .heads import merge_heads as merge_heads
 from .heads import multi_head_attention as multi_head_attention
 from .heads import split_heads as split_heads

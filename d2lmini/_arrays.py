@@ -42,8 +42,8 @@ def namespace(**arrays: Array) -> Any:
 
         return xp
     found = {name: namespace_of(name, x) for name, x in arrays.items()}
-    first, *others = found.values()
-    if any(other is not first for other in others):
+    first, *others = set(found.values())
+    if others:
         names = {"numpy": "NumPy", "torch": "PyTorch"}
         kinds = [(name, xp.__name__.split(".")[-1]) for name, xp in found.items()]
         listed = " and ".join(f"{name} ({names.get(kind, kind)})" for name, kind in kinds)
@@ -115,6 +115,8 @@ def floating(**arrays: Array) -> tuple[Any, ...]:
 
 def _is_floating(xp: Any, dtype: Any) -> bool:
     """Tell whether one can compute with a dtype as it is: a float of two bytes or more."""
+    if dtype in (xp.float32, xp.float64):  # without asking the slow way
+        return True
     return getattr(dtype, "itemsize", 8) > 1 and is_kind(xp, dtype, "real floating")
 
 
@@ -144,6 +146,36 @@ def is_kind(xp: Any, dtype: Any, kind: str | tuple[str, ...]) -> bool:
 def is_compiling(x: Array) -> bool:
     """Tell whether `x` stands for a tensor whose numbers PyTorch, as it compiles, does not know."""
     return is_torch(x) and bool(sys.modules["torch"].compiler.is_compiling())
+
+
+def in_transform(*arrays: Array) -> bool:
+    """Tell whether PyTorch maps one of these (vmap) or takes derivatives along with it (jvp)."""
+    torch = sys.modules["torch"]
+    if torch.autograd.forward_ad._current_level >= 0:
+        return True
+    return any(map(torch._C._functorch.is_functorch_wrapped_tensor, arrays))
+
+
+def may_be_overwritten(fresh: Array, *others: Array) -> bool:
+    """Tell whether a result that nobody else holds can make room for what is computed from it.
+
+    Not where PyTorch looks on: while it compiles, transforms or casts, nor in a subclass. `others`
+    say what to write where: a mask that is mapped (vmap) does not fit scores that are not.
+    """
+    if not is_torch(fresh):
+        return type(fresh) is np.ndarray
+    torch = sys.modules["torch"]
+    if is_compiling(fresh) or type(fresh) is not torch.Tensor:
+        return False
+    return not (torch.is_autocast_enabled(fresh.device.type) or in_transform(fresh, *others))
+
+
+def fill(x: Array, where: Array, number: float) -> None:
+    """Write a number into `x` wherever told. For a gradient PyTorch does not record it."""
+    if is_torch(x):
+        x.detach().masked_fill_(where, number)
+    else:
+        np.copyto(x, number, where=where)
 
 
 def values_if_known(x: Array) -> Any:

@@ -124,6 +124,11 @@ def check_one_value_for_each_key(key: Array, value: Array) -> None:
 def check_same_space(query: Array, key: Array) -> None:
     """Raise ValueError unless queries and keys are tables of vectors of one length."""
     check_tables(query=query, key=key)
+    check_same_length(query, key)
+
+
+def check_same_length(query: Array, key: Array) -> None:
+    """Raise ValueError unless the vectors of queries and keys have one length."""
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
             f"query and key must be vectors of one length, got {query.shape[-1]} and "

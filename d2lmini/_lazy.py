@@ -13,6 +13,8 @@ WHAT_TO_INSTALL = {
     "matplotlib": "figures need matplotlib: pip install matplotlib",
 }
 
+NEEDS: dict[str, str] = {}  # the names that need a library which may be missing: "d2lmini.Shown"
+
 
 def attach(
     package: str, stub_of: str, **needs: Iterable[str]
@@ -27,6 +29,7 @@ def attach(
     """
     load, _, everything = lazy_loader.attach_stub(package, stub_of)
     library_of = {name: library for library, names in needs.items() for name in names}
+    NEEDS.update({f"{package}.{name}": library for name, library in library_of.items()})
     missing = {library for library in needs if not _found(library)}
     names = [name for name in everything if library_of.get(name) not in missing]
 

@@ -26,7 +26,7 @@ class AdditiveAttention(nn.Module):
     query_dim, key_dim : int
         d_q and d_k.
     hidden_dim : int
-        h, the width of the network.
+        d_h, the width of the network.
     dropout : float
         Share of the weights set to 0 while training.
 

@@ -9,7 +9,7 @@ from d2lmini._checks import (
     check_attention_mask,
     check_flag,
     check_rows,
-    check_same_space,
+    check_same_length,
     checked_score,
 )
 from d2lmini.masks import _combined_mask
@@ -31,10 +31,9 @@ def _attention(
     """softmax(Q Kᵀ / √d) V."""
     scores = score(query, key)  # (..., n, m)
     mask = _combined_mask(mask, *scores.shape[-2:], causal=causal, like=scores)  # (..., n, m)
-    weights = _masked_softmax(xp, scores, mask)  # (..., n, m): each row sums to 1, or to 0
-    if weights.dtype != value.dtype:  # of a score with wider weights of its own
-        return Attention(xp.matmul(weights, value), weights)
-    return Attention(weights @ value, weights)  # (..., n, d_v)
+    fresh = score is _scaled_dot_product_score  # what another score gives may be of its own keeping
+    weights = _masked_softmax(xp, scores, mask, overwrite=fresh)  # (..., n, m): rows sum to 1, or 0
+    return Attention(xp.matmul(weights, value), weights)  # (..., n, d_v), in the wider dtype
 
 
 T = TypeVar("T")
@@ -140,7 +139,7 @@ def attention(
     check_rows(query, key, value)
     check_flag("causal", causal)
     if score is scaled_dot_product_score:  # the same, without asking again what it would ask
-        check_same_space(query, key)
+        check_same_length(query, key)
         check_attention_mask(mask, query, key)
         score = _scaled_dot_product_score
     else:

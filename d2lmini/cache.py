@@ -1,6 +1,8 @@
-"""Attention when the sequence grows: the key-value cache (chapter 5)."""
+"""Attention when the sequence grows: the key-value cache (chapters 5 and 8)."""
 
-from d2lmini._arrays import A, Array, floating
+from typing import Any
+
+from d2lmini._arrays import A, Array, floating, namespace
 from d2lmini._checks import check_one_value_for_each_key, check_tables, whole_number
 
 __all__ = ["KeyValueCache"]
@@ -61,6 +63,56 @@ class KeyValueCache:
     def context(self) -> int:
         """How many earlier positions the next `append` returns: those that its first token sees."""
         return len(self) if self.window is None else min(len(self), self.window - 1)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the keys and values take that are kept."""
+        return 0 if self.key is None else int(self.key.nbytes + self.value.nbytes)  # type: ignore[union-attr]
+
+    def reorder(self, index: Any) -> None:
+        """Let item i of the batch go on from what item ``index[i]`` has read.
+
+        So a search that keeps the best few beginnings of a text (a beam search) drops some and goes
+        on twice from others.
+
+        Parameters
+        ----------
+        index : sequence or array of int, shape (new batch,)
+            For each new item the old one, counted from 0 along the first axis. One may be named
+            several times, or not at all.
+
+        Raises
+        ------
+        TypeError
+            If `index` does not hold integers.
+        ValueError
+            If the cache is empty or has no batch axis, or a number is not that of an item. The
+            cache is then as it was.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> cache = KeyValueCache()
+        >>> key, value = cache.append(np.array([[[1.0]], [[2.0]]]), np.zeros((2, 1, 1)))
+        >>> cache.reorder([1, 1, 0])
+        >>> cache.key[:, 0, 0].tolist(), cache.nbytes
+        ([2.0, 2.0, 1.0], 48)
+        """
+        if self.key is None or self.value is None:
+            raise ValueError("there is nothing to reorder: the cache is empty")
+        if self.key.ndim < 3:
+            raise ValueError(f"key {tuple(self.key.shape)} has no batch axis to reorder")
+        items = index.tolist() if hasattr(index, "tolist") else index
+        if not isinstance(items, list | tuple | range):
+            raise TypeError(f"index must be a sequence of integers, got {type(index).__name__}")
+        batch = self.key.shape[0]
+        numbers = [whole_number(f"index[{i}]", item, at_least=0) for i, item in enumerate(items)]
+        for i, number in enumerate(numbers):
+            if number >= batch:
+                raise ValueError(f"index[{i}] = {number} is no item of a batch of {batch}")
+        xp = namespace(key=self.key)
+        order = xp.asarray(numbers, dtype=xp.int64, device=self.key.device)
+        self.key, self.value = xp.take(self.key, order, axis=0), xp.take(self.value, order, axis=0)
 
     def append(self, key: A, value: A) -> tuple[A, A]:
         """Add the keys and values of the newest n tokens.

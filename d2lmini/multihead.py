@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Literal, Protocol, overload
 
+from d2lmini._arrays import in_transform
 from d2lmini._checks import (
     check_flag,
     check_heads,
@@ -335,11 +336,7 @@ def _has_no_kernel(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Tell whether the kernel does not serve these: vmap, forward-mode derivatives, no numbers."""
     if q.numel() * k.numel() * v.numel() == 0:
         return True
-    if torch.compiler.is_compiling():
-        return False
-    if torch.autograd.forward_ad._current_level >= 0:
-        return True
-    return any(map(torch._C._functorch.is_functorch_wrapped_tensor, (q, k, v)))
+    return not torch.compiler.is_compiling() and in_transform(q, k, v)
 
 
 if TYPE_CHECKING:

@@ -49,8 +49,8 @@ def _bilinear_score(query: A, key: A, weight: A) -> A:
 
 
 def _additive_score(xp: Any, query: A, key: A, w_q: A, w_k: A, w_v: A) -> A:
-    hidden = (query @ w_q)[..., :, None, :] + (key @ w_k)[..., None, :, :]  # (..., n, m, h)
-    return xp.tanh(hidden) @ w_v  # (..., n, m, h) @ (h,) -> (..., n, m)
+    hidden = (query @ w_q)[..., :, None, :] + (key @ w_k)[..., None, :, :]  # (..., n, m, d_h)
+    return xp.tanh(hidden) @ w_v  # (..., n, m, d_h) @ (d_h,) -> (..., n, m)
 
 
 def dot_product_score(query: A, key: A) -> A:
@@ -264,7 +264,7 @@ def bilinear_score(query: A, key: A, weight: A) -> A:
 
 
 def additive_score(query: A, key: A, w_q: A, w_k: A, w_v: A) -> A:
-    r"""Compare through a small neural network with one hidden layer of width h.
+    r"""Compare through a small neural network with one hidden layer of width d_h.
 
     .. math:: a(q, k) = w_v^\top \tanh(W_q^\top q + W_k^\top k)
 
@@ -272,14 +272,14 @@ def additive_score(query: A, key: A, w_q: A, w_k: A, w_v: A) -> A:
     ----------
     query : array, shape (..., n, d_q)
     key : array, shape (..., m, d_k)
-    w_q : array, shape (d_q, h)
-    w_k : array, shape (d_k, h)
-    w_v : array, shape (h,)
+    w_q : array, shape (d_q, d_h)
+    w_k : array, shape (d_k, d_h)
+    w_v : array, shape (d_h,)
 
     Returns
     -------
     array, shape (..., n, m)
-        Takes n·m·h numbers of memory on the way.
+        Takes n·m·d_h numbers of memory on the way.
 
     Raises
     ------
@@ -303,9 +303,9 @@ def additive_score(query: A, key: A, w_q: A, w_k: A, w_v: A) -> A:
     xp, query, key, w_q, w_k, w_v = floating(query=query, key=key, w_q=w_q, w_k=w_k, w_v=w_v)
     check_tables(query=query, key=key)
     if w_v.ndim != 1:
-        raise ValueError(f"w_v must have shape (h,), got {tuple(w_v.shape)}")
-    check_shape("w_q", w_q, (query.shape[-1], w_v.shape[0]), "(d_q, h)")
-    check_shape("w_k", w_k, (key.shape[-1], w_v.shape[0]), "(d_k, h)")
+        raise ValueError(f"w_v must have shape (d_h,), got {tuple(w_v.shape)}")
+    check_shape("w_q", w_q, (query.shape[-1], w_v.shape[0]), "(d_q, d_h)")
+    check_shape("w_k", w_k, (key.shape[-1], w_v.shape[0]), "(d_k, d_h)")
     return _additive_score(xp, query, key, w_q, w_k, w_v)
 
 

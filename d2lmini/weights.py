@@ -9,9 +9,11 @@ from typing import Any
 
 from d2lmini._arrays import (
     A,
+    fill,
     floating,
     is_compiling,
     is_torch,
+    may_be_overwritten,
     namespace,
     rounding_ignored,
     values_if_known,
@@ -21,26 +23,51 @@ from d2lmini._checks import check_mask, whole_number
 __all__ = ["masked_softmax", "softmax"]
 
 
-def _softmax(xp: Any, scores: A, axis: int = -1) -> A:
-    """exp(a_i) / sum_j exp(a_j)."""
+def _softmax(xp: Any, scores: A, axis: int = -1, out: A | None = None) -> A:
+    """exp(a_i) / sum_j exp(a_j), written into `out`, which may be the scores, if there is one."""
     if is_torch(scores):
-        return xp.softmax(scores, dim=axis)  # PyTorch's own: one pass instead of four
+        return xp.softmax(scores, dim=axis, out=out)  # PyTorch's own: one pass instead of four
     largest = xp.max(scores, axis=axis, keepdims=True, initial=-xp.inf)  # (..., n, 1)
-    e = xp.exp(scores - largest)  # (..., n, m)
+    e = xp.subtract(scores, largest, out=out)  # (..., n, m)
+    e = xp.exp(e, out=e)
     wide = xp.float32 if e.dtype == xp.float16 else e.dtype  # a float16 sum stalls at 2048
-    return xp.astype(e / xp.sum(e, axis=axis, keepdims=True, dtype=wide), e.dtype, copy=False)
+    return xp.divide(e, xp.sum(e, axis=axis, keepdims=True, dtype=wide), out=e)
 
 
-def _masked_softmax(xp: Any, scores: A, mask: A | None, axis: int = -1) -> A:
-    """m_i exp(a_i) / sum_j m_j exp(a_j); 0 where the sum is 0."""
+def _masked_softmax(
+    xp: Any, scores: A, mask: A | None, axis: int = -1, *, overwrite: bool = False
+) -> A:
+    """m_i exp(a_i) / sum_j m_j exp(a_j); 0 where the sum is 0.
+
+    With `overwrite` the scores are nobody else's, and what replaces them may take their place.
+    """
     visible = _visible(xp, scores, mask)  # (..., n, m)
+    masks = () if visible is None else (visible,)
+    overwrite = overwrite and may_be_overwritten(scores, *masks)
+    if overwrite and not getattr(scores, "requires_grad", False):
+        return _masked_softmax_in_place(xp, scores, visible, axis)
     if visible is None:
         return _softmax(xp, scores, axis)
     has_key = xp.any(visible, axis=axis, keepdims=True)  # (..., n, 1)
-    hidden = xp.where(has_key, -xp.inf, 0.0)  # not -inf in a row without keys: no NaN ever arises
-    hidden = xp.astype(hidden, scores.dtype, copy=False)
-    weights = _softmax(xp, xp.where(visible, scores, hidden), axis)  # (..., n, m)
+    if overwrite:  # unrecorded (the gradient of a score is 0 already where its weight is)
+        fill(scores, ~visible, -math.inf)
+        fill(scores, ~has_key, 0.0)  # a row of -inf would give NaN, and NaN a gradient NaN
+    else:
+        hidden = xp.astype(xp.where(has_key, -xp.inf, 0.0), scores.dtype, copy=False)
+        scores = xp.where(visible, scores, hidden)
+    weights = _softmax(xp, scores, axis)  # (..., n, m)
     return xp.where(visible, weights, 0.0)  # so that a hidden key has no gradient, not even inf · 0
+
+
+def _masked_softmax_in_place(xp: Any, scores: A, visible: A | None, axis: int) -> A:
+    """Do the same where no gradient is asked for: fresh memory takes more time than arithmetic."""
+    if visible is None:
+        return _softmax(xp, scores, axis, out=scores)
+    hidden = ~visible
+    fill(scores, hidden, -math.inf)
+    weights = _softmax(xp, scores, axis, out=scores)  # NaN in a row without keys
+    fill(weights, hidden, 0.0)
+    return weights
 
 
 def softmax(scores: A, *, axis: int = -1) -> A:

@@ -2,10 +2,12 @@
 
     python scripts/notebooks.py                      all chapters
     python scripts/notebooks.py chapters/01*.ipynb   these
+    python scripts/notebooks.py --tags               run nothing, only tag the cells that are live
 
 A notebook that cannot be read, raises an error or writes to stderr is reported in one line and left
 as it was; the others are stored. The first cell, which installs the library where it is missing, is
-written from `public` in _config.yml. What a page hides by a tag is hidden in Jupyter as well. What
+written from `public` in _config.yml. What a page hides by a tag is hidden in Jupyter as well. Cells
+that run in a reader's browser get the tag `live`; nobody sets it (see `_ext/livecells.py`). What
 the outputs of the chapters were made with is stored beside them.
 """
 
@@ -23,6 +25,7 @@ from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "_ext"))
+from livecells import plan, tagged  # noqa: E402
 from sources import SourceError, read_notebook  # noqa: E402, what the build reads notebooks with
 
 CHAPTERS = ROOT / "chapters"
@@ -109,12 +112,30 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
         cell.source = install_cell() if cell.id == "install" else cell.source.rstrip()
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+    tag_live(notebook)
+
+
+def tag_live(notebook: nbformat.NotebookNode) -> None:
+    """Tag the cells that run in a reader's browser, and no others."""
+    live = {cell.id for cell in plan(notebook.cells) if cell.live}
+    for cell in notebook.cells:
+        tags = cell.metadata.get("tags", [])
+        cell.metadata.pop("tags", None)
+        if tags := tagged(tags, cell.id in live):
+            cell.metadata["tags"] = tags
 
 
 def text_of(notebook: nbformat.NotebookNode) -> str:
     """Return what is stored for a notebook."""
     nbformat.validate(notebook)
     return nbformat.writes(notebook).rstrip() + "\n"
+
+
+def tag_alone(path: Path) -> None:
+    """Tag the live cells of a notebook, which keeps its outputs."""
+    notebook = read_notebook(path.read_text("utf8"))
+    tag_live(notebook)
+    path.write_text(text_of(notebook), encoding="utf-8")
 
 
 def stored_with() -> str:
@@ -130,9 +151,14 @@ def stored_with() -> str:
 def main(paths: list[str]) -> int:
     """Run and store; return the exit status."""
     failed = False
+    only_tags = "--tags" in paths
+    paths = [path for path in paths if path != "--tags"]
     for path in [Path(p).resolve() for p in paths] or sorted(CHAPTERS.glob("*.ipynb")):
         start = time.perf_counter()
         try:
+            if only_tags:
+                tag_alone(path)
+                continue
             path.write_text(text_of(run(path, path.parent)), encoding="utf-8")
             if path.parent == CHAPTERS:
                 STORED_WITH.write_text(stored_with(), encoding="utf-8")

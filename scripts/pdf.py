@@ -3,12 +3,14 @@
 python -m scripts.pdf
 """
 
-import re
+import io
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import unquote
+
+from pypdf import PdfReader
 
 from scripts.browser import find_browser
 
@@ -40,23 +42,12 @@ def build_page(build: Path = BUILD) -> Path:
 
 
 def page_numbers(pdf: bytes) -> dict[str, int]:
-    """Return the page of each place that a link leads to, from a PDF as Chromium writes it."""
-    found = re.findall(rb"^(\d+) 0 obj\n(.*?)\nendobj", pdf, re.DOTALL | re.MULTILINE)
-    objects = {int(number): text for number, text in found}
-
-    def follow(name: bytes, text: bytes) -> int:
-        return int(re.search(rb"/%b (\d+) 0 R" % name, text)[1])
-
-    def leaves(number: int) -> list[int]:
-        kids = re.search(rb"/Kids \[([^]]*)]", objects[number])
-        below = re.findall(rb"(\d+) 0 R", kids[1]) if kids else []
-        return [leaf for kid in below for leaf in leaves(int(kid))] or [number]
-
-    root = objects[follow(b"Root", pdf[pdf.rindex(b"trailer") :])]
-    page = {leaf: number for number, leaf in enumerate(leaves(follow(b"Pages", root)), 1)}
-    names = re.findall(rb"/(\S+) \[(\d+) 0 R /XYZ", objects[follow(b"Dests", root)])
-    # In a name, #2F is a slash.
-    return {unquote(name.decode().replace("#", "%")): page[int(leaf)] for name, leaf in names}
+    """Return the page of each place that a link leads to, counted from 1."""
+    reader = PdfReader(io.BytesIO(pdf))
+    return {
+        unquote(name.removeprefix("/")): reader.get_destination_page_number(place) + 1
+        for name, place in reader.named_destinations.items()
+    }
 
 
 def print_page(page: Path, pdf: Path, browser: str) -> None:

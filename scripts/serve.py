@@ -1,9 +1,12 @@
 """Show the book on this machine alone, and build it again when one of its files changes.
 
-Ctrl-C stops. A page that is open in a browser shows the new build when it is loaded again.
+Ctrl-C stops. A page that is open in a browser shows the new build when it is loaded again:
+sphinx-autobuild would do that too, by a script that the policy of our pages forbids.
 """
 
 import functools
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 PORT = 8000
-SOURCES = ["_config.yml", "_toc.yml", "_ext/**/*", "chapters/**/*", "d2lmini/**/*.py"]
+MADE = re.compile(r"\..*|_build|__pycache__")  # folders in which nothing is a source
 JUPYTER_BOOK = Path(sys.executable).with_name("jupyter-book")
 BUILD = [str(JUPYTER_BOOK), "build", "-n", "--keep-going", "--quiet", "."]
 
@@ -42,8 +45,13 @@ def server(html: Path = HTML, port: int = PORT) -> ThreadingHTTPServer:
 
 def snapshot(root: Path = ROOT) -> dict[Path, int]:
     """Return the time of the last change of every source file."""
-    files = (path for pattern in SOURCES for path in root.glob(pattern) if path.is_file())
-    return {path: path.stat().st_mtime_ns for path in files if "__pycache__" not in path.parts}
+    seen = {}
+    for folder, inner, files in os.walk(root):
+        inner[:] = [name for name in inner if not MADE.fullmatch(name)]
+        for name in files:
+            path = Path(folder, name)
+            seen[path] = path.stat().st_mtime_ns
+    return seen
 
 
 def build() -> None:

@@ -12,6 +12,7 @@ gradients       it cannot be differentiated
 """
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,9 +28,13 @@ from d2lmini import (
     cosine_score,
     dot_product_score,
     gaussian_score,
+    linear_attention,
+    linformer_attention,
+    lsh_attention,
     multi_head_attention,
     nadaraya_watson,
     scaled_dot_product_score,
+    tiled_attention,
 )
 
 D, D_V = 4, 3  # length of queries and keys, and of values
@@ -191,10 +196,60 @@ for kernel in oracles.KERNELS:
 implement("multi_head_attention", headed(HEADS, 2), loop_headed(HEADS, 2, 2))
 implement("multi_head_attention, grouped", headed(GROUPED, 4, 2), loop_headed(GROUPED, 4, 2))
 
+# The approximate ones of ``efficient.py``, where they are exact.
+
+
+def unmixed(query, key, value):
+    """Return `linformer_attention` with as many mixtures as keys, each of one of them."""
+    unit = like(query, np.eye(key.shape[-2]))
+    return linformer_attention(query, key, value, unit, unit)
+
+
+def in_one_bucket(query, key, value, **options):
+    """Return `lsh_attention` that leaves nothing out; its keys are its queries."""
+    return lsh_attention(query + 0 * key, value, num_buckets=1, seed=0, **options)
+
+
+def loop_of_features(q, k):
+    """Return the score whose softmax is what `linear_attention` computes: log φ(q)ᵀ φ(k)."""
+    return math.log(
+        oracles.dot_product(*([max(a, 0) + math.exp(min(a, 0)) for a in x] for x in (q, k)))
+    )
+
+
+def loop_of_one_bucket(query, key, value, is_causal=True):
+    """Let a token look at others, by their direction, and at itself only where it is alone."""
+    query = oracles.floats(query)
+    lengths = np.sqrt((query**2).sum(axis=-1, keepdims=True))
+    others = np.tri(query.shape[-2], k=-1, dtype=bool)
+    others[:1, :1] = True
+    return oracles.attention(query, query / lengths, value, others)
+
+
+implement("tiled_attention", tiled_attention, lacks="weights")
+implement("in tiles of 2", functools.partial(tiled_attention, block_size=2), lacks="weights")
+implement("in tiles of 3", functools.partial(tiled_attention, block_size=3), lacks="weights")
+implement("linformer_attention", unmixed, lacks="mask causal")
+implement(
+    "linear_attention",
+    linear_attention,
+    functools.partial(oracles.attention, score=loop_of_features),
+    lacks="mask weights",
+)
+implement(
+    "lsh_attention", in_one_bucket, loop_of_one_bucket, lacks="mask weights everything rectangles"
+)
+
 if TORCH:
     import torch
 
-    from d2lmini import AdditiveAttention, KeyValueCache, MultiHeadAttention, SelfAttention
+    from d2lmini import (
+        AdditiveAttention,
+        KeyValueCache,
+        MultiHeadAttention,
+        SelfAttention,
+        ring_attention,
+    )
 
     def filled(module):
         """Return the module in float64, with parameters of its own."""
@@ -291,6 +346,13 @@ if TORCH:
         )
         return loop_scored(oracles.additive, *parts)
 
+    def in_a_ring_of_one(*inputs, **options):
+        """Return `ring_attention` of this process alone; ``test_distributed.py`` starts others."""
+        if not torch.distributed.is_initialized():
+            store = torch.distributed.HashStore()
+            torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        return ring_attention(*inputs, **options)
+
     two = filled(MultiHeadAttention(4, 2, vdim=3))
     biased = filled(MultiHeadAttention(4, 2, vdim=3, bias=True))
     grouped = filled(MultiHeadAttention(4, 4, num_kv_heads=2, vdim=3))
@@ -310,4 +372,5 @@ if TORCH:
     module("cached in chunks", cached(two, 2), loop_layer(two), lacks="everything")
     module("cached, grouped", cached(grouped, 1), loop_layer(grouped), lacks="everything")
     module("SelfAttention", side_by_side(single), loop_self_attention(single), lacks="rectangles")
+    module("ring_attention", in_a_ring_of_one, oracles.attention, lacks="mask weights")
     module("AdditiveAttention", learned, loop_additive(learned), lacks="causal")

@@ -8,7 +8,7 @@ import numpy as np
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
-from d2lmini.exercises.slips import naive_softmax, slip, tables
+from d2lmini.exercises.slips import naive_softmax, rough, slip, tables
 from d2lmini.retrieval import TrigramEncoder
 from d2lmini.scores import cosine_score, dot_product_score
 from d2lmini.weights import softmax
@@ -36,6 +36,7 @@ register(
             tables([[1, 1, 0], [0, 3, 3]]),
             tables([[-1000, -1001], [-3, -2], [1000, 7]]),
             tables([[0.25, 0.75, 0.5, 0.7], [-0.1, -0.2, -0.15, -3.5]]),
+            tables([[2.00004, 2.00007, 2.00001], [-1.50003, -1.50009, -1.50001]]),
         ],
         mistakes=(
             Mistake(
@@ -105,6 +106,8 @@ register(
             tables([[1, 1, 1], [0, 3, 4]], [[1, 0, 0], [2, 2, 1], [0, 0, 5], [1, -1, 0]]),
             tables([[1, 2], [0, 0], [2, -1]], [[0, 0], [3, 4]]),
             tables([[0.01, 0.02], [-30, 0.5]], [[0.5, 0.25], [7, -70], [-0.001, 0]]),
+            rough(1, (3, 2), (1, 2)),
+            rough(2, (2, 4), (3, 4)),
         ],
         mistakes=(
             Mistake(
@@ -210,6 +213,7 @@ register(
             (["tie"], [" ti", "tie"]),
             (["anana", "Ann"], ["ana", " an", "nn ", "na "]),
             (["Mimi Mi", "xyz"], [" mi", "mim", "imi"]),
+            (["it's  aaaaa", "on A-"], ["t's", "s  ", " a-", "aaa", "n a", "its"]),
         ],
         mistakes=(
             Mistake(
@@ -332,6 +336,8 @@ register(
             (*tables([[0.9, 0.8, 0.1]], [[1, 0], [0, 1], [5, 5]]), 0.001),
             (*tables([[-3.5, -3.6], [0.2, 0.15], [-0.1, -9]], [[1.5], [0.25]]), 0.05),
             (*tables([[-900, -901, -900.5], [0.1, 0.4, 0]], [[1, 0.5], [2, 1], [4, 0]]), 1.0),
+            (*tables([[2, 0, -1]], [[-1.5], [4], [0.25]]), 0.001),
+            (*rough(3, (2, 4), (4, 3)), 0.7),
         ],
         mistakes=(
             slip(
@@ -407,6 +413,9 @@ register(
                 also=(
                     lambda scores, values, temperature: (
                         (e := np.exp(scores / temperature)) / e.sum() @ values
+                    ),
+                    lambda scores, values, temperature: (
+                        (e := np.exp((scores - scores.max()) / temperature)) / e.sum() @ values
                     ),
                 ),
             ),
@@ -498,6 +507,8 @@ register(
             (*tables([[2, 1]], [[-1, -3], [-2, -0.5]], [[5, 1, 2], [3, 8, 1]]), -0.95),
             (*tables([[1, -2], [0.5, -3]], [[1, 1], [-1, 0.5]], [[2.5], [4]]), 0.8),
             (*tables([[1, 0], [0, 1]], [[2, 0], [1, 0]], [[3, 1], [6, 2]]), 1.0),
+            (*rough(6, (2, 3), (1, 3), (1, 2)), -0.9),
+            (*rough(17, (3, 2), (4, 2), (4, 2)), 0.7),
         ],
         mistakes=(
             Mistake(
@@ -621,6 +632,7 @@ register(
             tables([1, 0.5], [[1, 0], [0.3, 2], [0, 0.1]], [[4], [-1], [2.5]]),
             tables([0.5, -1, 2], [[1, 0, 1], [0, 1, 0.5], [2, 2, 1]], [[1, 7], [0, 2], [-3, 2]]),
             tables([-1, 1], [[0, 2], [1, 0], [2, 2], [0.5, 1]], [[6], [6], [6], [1.5]]),
+            rough(4, (3,), (4, 3), (4, 2)),
         ],
         mistakes=(
             Mistake(
@@ -740,6 +752,7 @@ def _click_gradient_cases() -> list[Case]:
         (*tables([0, 3, 1, 1]), 1, 4.0),
         (*tables([0.9, 0.1, 0.4, -0.3]), 1, 0.25),
         (*tables([-2, -0.5, -1.25]), 0, 0.5),
+        (*rough(5, (5,)), 3, 0.9),
     ]
 
 
@@ -807,6 +820,21 @@ register(
                 "denominator, so the loss rises with them.",
                 lambda scores, clicked, temperature: (
                     np.eye(len(scores))[clicked] * _click_gradient(scores, clicked, temperature)
+                ),
+                also=(
+                    lambda scores, clicked, temperature: _click_gradient(
+                        scores, clicked, temperature
+                    )[clicked],
+                ),
+            ),
+            slip(
+                "times-temperature",
+                "You multiplied by the temperature at the end. A low temperature makes the "
+                "differences larger and so the slopes: divide.",
+                lambda softmax: (
+                    lambda scores, clicked, temperature: (
+                        (softmax(scores / temperature) - np.eye(len(scores))[clicked]) * temperature
+                    )
                 ),
             ),
         ),

@@ -5,7 +5,7 @@ import numpy as np
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
-from d2lmini.exercises.slips import naive_softmax, slip, tables
+from d2lmini.exercises.slips import naive_softmax, rough, slip, tables
 from d2lmini.kernels import nadaraya_watson
 from d2lmini.scores import dot_product_score
 from d2lmini.weights import softmax
@@ -23,6 +23,7 @@ def _weighted_average_cases() -> list[Case]:
         tables([[1, 3], [2, 2], [4, 1]], [[10, 0], [20, 5]]),
         tables([[1, 0, 3], [5, 2, 3]], [[1, 2, 0, 1], [3, 0, 5, 1], [4, 4, 1, 0]]),
         tables([[0.1, 0.25], [1.5, 0.5], [0.3, 0.3]], [[0.5, -1.25, 2], [-0.75, 3.1, 0]]),
+        (*rough(1, (3, 4), low=1), *rough(2, (4, 1))),
     ]
 
 
@@ -99,6 +100,7 @@ def _softmax_cases() -> list[Case]:
         tables([[-0.5, 0.3, -2.25], [900.5, 899.75, 900]]),
         tables([[0.2, -1800, -2000.5]]),
         tables([[-710, -708.5, -709, -712], [0.1, 0.7, -0.4, 0]]),
+        rough(3, (3, 4)),
     ]
 
 
@@ -319,6 +321,8 @@ def _kernel_regression_cases() -> list[Case]:
         (*tables([[0], [1], [2]], [[0], [2]], [[1, 7], [5, 0]]), 0.5),
         (*tables([[100], [1]], [[0], [1], [3]], [[1, 2], [5, 0], [3, 3]]), 0.5),
         (*tables([[0.25, -1.5]], [[0.5, 0], [-2.5, 1.75], [0.5, 0]], [[0.1], [-0.7], [2.3]]), 1.5),
+        (*rough(4, (3, 2), (5, 2), (5, 2)), 0.9),
+        (*tables([[0.1, 0.2]], [[0.15, 0.2], [0.1, 0.4], [0.3, 0.1]], [[-2], [1.5], [0.7]]), 0.1),
     ]
 
 
@@ -472,6 +476,8 @@ def _output_gradient_cases() -> list[Case]:
         tables([1, -1], [[1, 0], [0, 1], [1, 1]], [[1, 2, 0], [0, 1, 5], [3, 0, 1]]),
         tables([0.5, -0.25], [[-0.5, 1.5], [0.75, -1], [2, 0.1]], [[-1.5], [0.25], [0.6]]),
         tables([300, 100], [[3, 0], [2, 2.5], [3, -0.01]], [[1, 0.5], [0, 2], [-4, 1]]),
+        rough(5, (1,), (3, 1), (3, 2)),
+        rough(12, (3,), (4, 3), (4, 2)),
     ]
 
 
@@ -616,6 +622,8 @@ def _leave_one_out_cases() -> list[Case]:
         (*tables([0, 1, 100], [1, 2, 5]), 0.5),
         (*tables([0, 0, 1.5, 4], [1.25, 3, -2, 0.5]), 1.5),
         (*tables([-2.5, 3, -0.5], [0.5, -1.75, 2]), 0.75),
+        (*rough(7, (6,), (6,)), 0.2),
+        (*rough(8, (5,), (5,)), 1.1),
     ]
 
 
@@ -678,6 +686,11 @@ register(
                 "distance-not-squared",
                 "The distance is not squared: the exponent is −u² / (2 w²).",
                 lambda x, y, width: _root_mean_square(_by_distance(x, width) @ y - y),
+                also=(
+                    lambda x, y, width: _root_mean_square(
+                        _by_distance(x, np.sqrt(width)) @ y - y  # neither of the two is
+                    ),
+                ),
             ),
             Mistake(
                 "no-root",

@@ -9,7 +9,7 @@ from d2lmini import masks
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
-from d2lmini.exercises.slips import naive_softmax, slip, tables
+from d2lmini.exercises.slips import naive_softmax, rough, slip, tables
 from d2lmini.scores import additive_score
 from d2lmini.weights import masked_softmax, softmax
 
@@ -244,6 +244,8 @@ def _masked_softmax_cases() -> list[Case]:
         (*tables([[-0.4, 1000, 998.5]]), np.array([[False, True, True]])),
         (*tables([[1, 2, 3], [1.5, 2, 3]]), np.array([[False, True, True], [False] * 3])),
         (*tables([[0.7], [-3.2], [1.1]]), np.array([[True], [False], [True]])),
+        (*tables([[-900, -901.5, 0.25]]), np.array([[True, True, False]])),
+        (*rough(1, (3, 4)), rough(2, (3, 4))[0] > -1),
     ]
 
 
@@ -319,6 +321,16 @@ register(
                     _one_maximum(_tiny),
                     _one_maximum(_one_for_none),
                     lambda scores, mask: np.nan_to_num(_one_maximum(np.asarray)(scores, mask)),
+                ),
+            ),
+            Mistake(
+                "one-hidden-maximum",
+                "The largest score of the whole table was taken, hidden ones among them. Each row "
+                "needs a maximum of its own, and only visible scores may count.",
+                lambda scores, mask: _zeroed(scores, mask, scores.max(), _tiny),
+                also=(
+                    lambda scores, mask: _zeroed(scores, mask, scores.max(), _one_for_none),
+                    lambda scores, mask: _zeroed(scores, mask, scores.max()),
                 ),
             ),
             Mistake(
@@ -402,6 +414,7 @@ def _attention_cases() -> list[Case]:
             [[0.25, -1.5], [-2.75, 0.4], [1.6, 3.3], [0.1, 0.7]],
         ),
         tables([[0.5], [-1.5], [2.5], [0.1], [-0.3]], [[0.75]], [[-0.25, 1.5, 4]]),
+        rough(3, (3, 5), (4, 5), (4, 2)),
     ]
 
 
@@ -537,7 +550,7 @@ def my_attention(query, key, value):
 
 
 def _hidden(query: Array, key: Array, w_1: Array, w_2: Array) -> Array:
-    return (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, h)
+    return (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, d_h)
 
 
 def _additive_score_cases() -> list[Case]:
@@ -564,6 +577,7 @@ def _additive_score_cases() -> list[Case]:
             [[0.2], [0.9], [-0.4]],
             [1.7],
         ),
+        rough(4, (2, 3), (3, 2), (3, 4), (2, 4), (4,)),
     ]
 
 
@@ -578,7 +592,7 @@ register(
         difficulty="hard",
         minutes=30,
         task="Return the additive score (n, m) of every query (n, d_q) with every key (m, d_k), "
-        "for the parameters w_1 (d_q, h), w_2 (d_k, h) and w (h,).",
+        "for the parameters w_1 (d_q, d_h), w_2 (d_k, d_h) and w (d_h,).",
         returns={"scores": "(queries, keys)"},
         reference=additive_score,
         cases=_additive_score_cases,
@@ -616,13 +630,13 @@ register(
             Mistake(
                 "row-by-row",
                 "Query i was added to key i only. Every query meets every key: the two need axes "
-                "of their own, (n, 1, h) and (1, m, h).",
+                "of their own, (n, 1, d_h) and (1, m, d_h).",
                 lambda query, key, w_1, w_2, w: np.tanh(query @ w_1 + key @ w_2) @ w,
             ),
             Mistake(
                 "same-axis",
                 "Both new axes stand in the same place, so queries and keys still share one axis. "
-                "They need axes of their own, (n, 1, h) and (1, m, h).",
+                "They need axes of their own, (n, 1, d_h) and (1, m, d_h).",
                 lambda query, key, w_1, w_2, w: (
                     np.tanh((query @ w_1)[:, None] + (key @ w_2)[:, None]) @ w
                 ),
@@ -652,16 +666,16 @@ register(
             ),
         ),
         hints=(
-            "Take one query and one key first: two vectors of length h, added, passed through "
+            "Take one query and one key first: two vectors of length d_h, added, passed through "
             "tanh, and multiplied by w. Then do it for all pairs.",
-            "a(q, k) = w · tanh(W₁ᵀ q + W₂ᵀ k). Project all queries (n, h) and all keys (m, h) "
-            "once; the sum of all pairs has shape (n, m, h).",
+            "a(q, k) = w · tanh(W₁ᵀ q + W₂ᵀ k). Project all queries (n, d_h) and all keys (m, d_h) "
+            "once; the sum of all pairs has shape (n, m, d_h).",
             "x[:, None, :] + y[None, :, :] adds all pairs of rows. A matrix product with a vector, "
             "@ w, sums over the last axis.",
         ),
         solution="""\
 def my_additive_score(query, key, w_1, w_2, w):
-    hidden = (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, h)
+    hidden = (query @ w_1)[:, None, :] + (key @ w_2)[None, :, :]  # (n, m, d_h)
     return np.tanh(hidden) @ w""",
     )
 )

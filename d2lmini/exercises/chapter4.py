@@ -9,7 +9,7 @@ from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
 from d2lmini.exercises.modules import call_with_the_weights_of
-from d2lmini.exercises.slips import naive_softmax, slip
+from d2lmini.exercises.slips import naive_softmax, rough, slip
 
 # Count the parameters
 
@@ -93,7 +93,7 @@ def _stored_cases() -> list[Case]:
     for seed, (n, d_model, d_k, d_v) in enumerate(sizes, start=3):
         stored = [w.T.copy() for w in _weights(d_model, d_k, d_v, seed)]
         cases.append((_tokens(n, d_model, seed=seed), *stored))
-    return cases
+    return [*cases, rough(7, (2, 3), (2, 3), (2, 3), (3, 3))]
 
 
 register(
@@ -191,6 +191,8 @@ register(
             _weights(2, 3, 1, seed=12)[:2],
             _weights(4, 2, 1, seed=13)[:2],
             _weights(3, 3, 1, seed=14)[:2],
+            rough(15, (1, 2), (1, 2)),
+            rough(16, (4, 3), (4, 3)),
         ],
         mistakes=(
             Mistake(
@@ -350,6 +352,7 @@ def _batched_cases() -> list[Case]:
         (x[1], *_weights(2, 3, 4, seed=6)),
         (40 * x[2], *_weights(2, 2, 1, seed=7)),
         (40 * x[3], *_weights(3, 2, 3, seed=8)),
+        rough(9, (3, 2, 4), (4, 3), (4, 3), (4, 2)),
     ]
 
 
@@ -557,6 +560,7 @@ def _one_head_cases() -> list[Case]:
         (3, 2, 4, x(2, 3, 3)),
         (2, 4, 2, x(3, 4, 2)),
         (4, 3, 1, 40 * x(1, 5, 4)),
+        (3, 2, 2, rough(9, (2, 2, 3))[0].astype(np.float32)),
     ]
 
 

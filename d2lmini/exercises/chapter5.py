@@ -10,7 +10,8 @@ from d2lmini._arrays import Array, namespace
 from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
 from d2lmini.exercises.modules import call_with_the_weights_of
-from d2lmini.exercises.slips import naive_softmax, slip, tables
+from d2lmini.exercises.slips import naive_softmax, rough, slip, tables
+from d2lmini.weights import softmax
 
 
 def _counting(*size: int) -> Array:
@@ -41,6 +42,7 @@ register(
             (_counting(2, 2, 9), 3),
             (_counting(3, 1, 6) / 4 - 2.3, 3),
             (_counting(1, 4, 2) / 8 - 0.6, 1),
+            (*rough(1, (2, 3, 6)), 2),
         ],
         views=True,
         mistakes=(
@@ -99,6 +101,7 @@ register(
             (_counting(1, 2, 2, 1),),
             (_counting(2, 2, 3, 2),),
             (_counting(2, 3, 2, 4),),
+            rough(2, (1, 3, 2, 2)),
         ],
         views=True,
         mistakes=(
@@ -156,6 +159,7 @@ register(
             (_counting(1, 2, 1, 1), 4),
             (_counting(2, 2, 3, 2), 6),
             (_counting(1, 3, 2, 1), 3),
+            (*rough(3, (3, 2, 1, 3)), 4),
         ],
         views=True,
         mistakes=(
@@ -221,6 +225,9 @@ def _decode_step_cases() -> list[Case]:
             [[1, 0], [0, 1], [3, 3]],
         ),
         tables([[1000, 0]], [[2, 1]], [[1]], [[-1, 0], [2, 0]], [[4], [7]]),
+        tables([[50, 0]], [[-30, 1]], [[-3]], [[30, 0], [29.99, 2]], [[1], [2.5]]),
+        rough(4, (1, 3), (1, 3), (1, 2), (4, 3), (4, 2)),
+        rough(8, (1, 3), (1, 3), (1, 2), (2, 3), (2, 2)),
     ]
 
 
@@ -287,6 +294,18 @@ register(
                 "no-scale",
                 "The scores are not divided by √d.",
                 _decode_slip(lambda query, keys: query @ keys.T),
+            ),
+            slip(
+                "scale-keys",
+                "You divided by the root of the number of keys. The d in √d is the length of one "
+                "key.",
+                _decode_slip(lambda query, keys: query @ keys.T / np.sqrt(len(keys))),
+            ),
+            slip(
+                "scale-cache",
+                "You divided by the root of the number of cached keys. The d in √d is the length "
+                "of one key.",
+                _decode_slip(lambda query, keys: query @ keys.T / np.sqrt(len(keys) - 1)),
             ),
             Mistake(
                 "query-cached",
@@ -360,6 +379,18 @@ def _multi_head_slip(
     return make
 
 
+def _width_of_model(softmax: Any) -> Callable[..., Array]:
+    def attend(x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, num_heads: int) -> Array:
+        d = x.shape[1] // num_heads
+        query, key, value = (
+            (x @ w).reshape(len(x), num_heads, d).swapaxes(0, 1) for w in (w_q, w_k, w_v)
+        )
+        weights = softmax(query @ key.swapaxes(-1, -2) / np.sqrt(d))
+        return _merge(weights @ value) @ w_o
+
+    return attend
+
+
 def _multi_head_cases() -> list[Case]:
     def case(n: int, d_model: int, d_k: int, d_v: int, heads: int, size: float = 1) -> Case:
         rng = np.random.default_rng(n)
@@ -374,6 +405,8 @@ def _multi_head_cases() -> list[Case]:
         case(4, 2, 3, 1, 3, 0.35),
         case(1, 3, 2, 4, 1, 0.3),
         case(5, 4, 2, 3, 2, 40),
+        (*rough(5, (17, 1), (1, 4), (1, 4), (1, 2), (2, 1)), 2),
+        (*rough(6, (3, 4), (4, 6), (4, 6), (4, 4), (4, 4)), 2),
     ]
 
 
@@ -414,9 +447,8 @@ register(
                 "width-of-model",
                 "You took d_model // num_heads for the width of a head. The projection is cut, at "
                 "w_q.shape[1] // num_heads, and another one for the values.",
-                lambda x, w_q, w_k, w_v, w_o, num_heads: (x @ w_q).reshape(
-                    len(x), num_heads, x.shape[1] // num_heads
-                ),
+                _width_of_model(softmax),
+                also=(_width_of_model(naive_softmax),),
             ),
             slip(
                 "no-scale",
@@ -674,7 +706,18 @@ def _many_heads(
 
 
 def _right(query: Any, key: Any, value: Any) -> Any:
-    return attention(query, key, value).output
+    return attention(query, key, value, causal=True).output
+
+
+def _scores(query: Any, key: Any) -> Any:
+    return query @ key.mT / key.shape[-1] ** 0.5
+
+
+def _hidden(scores: Any, diagonal: int = 0, *, upper: bool = False) -> Any:
+    """Hide what lies above a diagonal, or, by mistake, what lies below it."""
+    ones = scores.detach().new_ones(scores.shape[-2:])
+    seen = ones.triu(diagonal) if upper else ones.tril(diagonal)
+    return scores.masked_fill(seen == 0, float("-inf"))
 
 
 def _many_heads_cases() -> list[Case]:
@@ -687,6 +730,7 @@ def _many_heads_cases() -> list[Case]:
         (6, 3, 0.4 * x(4, 1, 6)),
         (3, 1, 0.3 * x(1, 4, 3)),
         (6, 3, 20 * x(1, 5, 6)),
+        (4, 2, rough(7, (2, 2, 4))[0].astype(np.float32)),
     ]
 
 
@@ -694,13 +738,13 @@ _reference_heads = _many_heads(_right)
 
 register(
     Exercise(
-        name="ManyHeads",
+        name="CausalHeads",
         chapter=5,
         difficulty="hard",
         minutes=30,
-        task="Multi-head self-attention as a module. Its parameters are four nn.Linear without "
-        "bias from embed_dim to embed_dim, called w_q, w_k, w_v and w_o. forward(x) takes "
-        "(batch, n, embed_dim) and returns the same shape.",
+        task="Causal multi-head self-attention as a module: no token sees a later one. Its "
+        "parameters are four nn.Linear without bias from embed_dim to embed_dim, called w_q, w_k, "
+        "w_v and w_o. forward(x) takes (batch, n, embed_dim) and returns the same shape.",
         returns={"output": "(batch, tokens, embed_dim)"},
         reference=_reference_heads,
         cases=_many_heads_cases,
@@ -713,20 +757,63 @@ register(
                 _many_heads(_right, bias=True),
             ),
             Mistake(
+                "not-causal",
+                "No mask is used: each token sees the later ones too.",
+                _many_heads(lambda query, key, value: attention(query, key, value).output),
+            ),
+            Mistake(
+                "transposed",
+                "The triangle is on the wrong side: each token sees itself and the later ones. "
+                "Rows are queries, so what a query may see lies on and below the diagonal.",
+                _many_heads(
+                    lambda query, key, value: (
+                        _hidden(_scores(query, key), upper=True).softmax(-1) @ value
+                    )
+                ),
+            ),
+            Mistake(
+                "off-by-one",
+                "Off by one diagonal: a token may also see itself.",
+                _many_heads(
+                    lambda query, key, value: _hidden(_scores(query, key), -1).softmax(-1) @ value
+                ),
+                also=(
+                    _many_heads(
+                        lambda query, key, value: (
+                            _hidden(_scores(query, key), -1).softmax(-1).nan_to_num() @ value
+                        )
+                    ),
+                ),
+            ),
+            Mistake(
+                "after-softmax",
+                "The weights of later tokens were set to 0 after the softmax, so the rows no "
+                "longer sum to 1. Hide their scores before it.",
+                _many_heads(
+                    lambda query, key, value: _scores(query, key).softmax(-1).tril() @ value
+                ),
+            ),
+            Mistake(
+                "zeroed-scores",
+                "The scores of later tokens were set to 0, but exp(0) is 1. Hide them with -inf.",
+                _many_heads(
+                    lambda query, key, value: _scores(query, key).tril().softmax(-1) @ value
+                ),
+            ),
+            Mistake(
                 "scale-all-heads",
                 "You divided by √embed_dim. Each head compares vectors of length embed_dim / "
                 "num_heads.",
                 _many_heads(
                     lambda query, key, value: (
-                        (query @ key.mT / (key.shape[-3] * key.shape[-1]) ** 0.5).softmax(-1)
-                        @ value
+                        _hidden(_scores(query, key) / key.shape[-3] ** 0.5).softmax(-1) @ value
                     )
                 ),
             ),
             Mistake(
                 "no-scale",
                 "The scores are not divided by the root of the length of a head's keys.",
-                _many_heads(lambda query, key, value: (query @ key.mT).softmax(-1) @ value),
+                _many_heads(lambda query, key, value: _hidden(query @ key.mT).softmax(-1) @ value),
             ),
             Mistake(
                 "reshape-only",
@@ -755,25 +842,25 @@ register(
                 "The softmax runs over the heads, dim 1 of scores (batch, heads, n, n). It must "
                 "run over the keys, the last one.",
                 _many_heads(
-                    lambda query, key, value: (
-                        (query @ key.mT / key.shape[-1] ** 0.5).softmax(1) @ value
-                    )
+                    lambda query, key, value: _hidden(_scores(query, key)).softmax(1) @ value
                 ),
             ),
         ),
         hints=(
-            "Four layers in __init__; in forward the steps of multi_head_attention, with a batch "
-            "axis in front.",
-            "Split each projection to (batch, heads, n, d), attend, merge to (batch, n, "
-            "embed_dim), and pass it through w_o.",
-            "unflatten(-1, (num_heads, -1)) cuts the last axis and transpose(1, 2) swaps; "
-            "flatten(-2) joins the last two axes.",
+            "The layer of this chapter needs one more step. Where must the later tokens be hidden, "
+            "before the softmax or after it?",
+            "Split each projection to (batch, heads, n, d). The scores are (batch, heads, n, n), "
+            "and query i may see key j if j ≤ i. Hidden scores become −∞. Merge at the end, and "
+            "pass the result through w_o.",
+            "torch.ones(n, n, dtype=torch.bool).tril() is the mask, and scores.masked_fill(~mask, "
+            "float('-inf')) hides what it does not allow.",
         ),
         solution="""\
+import torch
 from torch import nn
 
 
-class ManyHeads(nn.Module):
+class CausalHeads(nn.Module):
     def __init__(self, embed_dim, num_heads):
         super().__init__()
         self.num_heads = num_heads
@@ -788,7 +875,8 @@ class ManyHeads(nn.Module):
     def forward(self, x):
         query, key, value = (self.split(w(x)) for w in (self.w_q, self.w_k, self.w_v))
         scores = query @ key.mT / key.shape[-1] ** 0.5  # (batch, heads, n, n)
-        heads = scores.softmax(dim=-1) @ value  # (batch, heads, n, d)
-        return self.w_o(heads.transpose(1, 2).flatten(-2))""",
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()  # (n, n)
+        weights = scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
+        return self.w_o((weights @ value).transpose(1, 2).flatten(-2))""",
     )
 )

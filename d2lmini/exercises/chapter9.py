@@ -8,7 +8,7 @@ import numpy as np
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
-from d2lmini.exercises.slips import tables
+from d2lmini.exercises.slips import rough, tables
 from d2lmini.masks import padding_mask, sliding_window_mask
 from d2lmini.weights import masked_softmax, softmax
 
@@ -67,6 +67,7 @@ def _padded_cases() -> list[Case]:
         (many[0], changed_key, changed_value, np.array([4, 2, 1])),
         (*many, np.array([3, 0, 2])),
         (*low, np.array([2])),
+        (*rough(2, (2, 3, 3), (2, 4, 3), (2, 4, 2)), np.array([2, 4])),
     ]
 
 
@@ -263,6 +264,7 @@ def _dropped_cases() -> list[Case]:
         (*small, np.array([[True, False]]), True),
         (*large, kept, True),
         (*large, kept, False),
+        (*rough(3, (2, 3), (1, 3), (1, 2)), np.array([[True], [True]]), True),
     ]
 
 

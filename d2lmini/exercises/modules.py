@@ -30,9 +30,52 @@ def call_with_the_weights_of(reference: Build) -> Callable[..., Any]:
         module.load_state_dict(
             {name: torch.as_tensor(w) for name, w in weights.items()}, strict=False
         )
-        return module(torch.from_numpy(x))
+        output = module(torch.from_numpy(x))
+        _require_that_it_learns(expected, module, x, output)
+        return output
 
     return call
+
+
+def _require_that_it_learns(expected: Any, module: Any, x: Any, output: Any) -> None:
+    """Raise where the output is right and does not move with the weights as the right one does.
+
+    What is cut off, as by ``detach`` or a detour through NumPy, computes and never learns.
+    """
+    from d2lmini._torch import torch
+
+    if expected is module or not isinstance(output, torch.Tensor):
+        return
+    expected.load_state_dict(module.state_dict(), strict=False)
+    right = expected(torch.from_numpy(x))
+    if output.shape != right.shape or not torch.allclose(output, right, rtol=1e-4, atol=1e-5):
+        return  # it hears of that first
+    still = [
+        name
+        for name, slope in _slopes(expected, right).items()
+        if slope.abs().max() > 1e-3
+        and not torch.allclose(_slopes(module, output)[name], slope, rtol=1e-2, atol=1e-3)
+    ]
+    if still:
+        raise ValueError(
+            f"the output does not move with {', '.join(still)} as it should, so no training could "
+            "change that; did detach, .data or a detour through NumPy cut it off?"
+        )
+
+
+def _slopes(module: Any, output: Any) -> dict[str, Any]:
+    """Return the slope of the output's sum of squares along each parameter."""
+    from d2lmini._torch import torch
+
+    names = dict(module.named_parameters())
+    if not output.requires_grad:
+        return {name: torch.zeros_like(weight) for name, weight in names.items()}
+    total = (output.double() ** 2).sum()
+    slopes = torch.autograd.grad(total, list(names.values()), retain_graph=True, allow_unused=True)
+    return {
+        name: torch.zeros_like(weight) if slope is None else slope
+        for (name, weight), slope in zip(names.items(), slopes, strict=True)
+    }
 
 
 def _shapes(module: Any) -> dict[str, tuple[int, ...]]:

@@ -9,12 +9,21 @@ from d2lmini._arrays import Array
 from d2lmini.exercises.model import Mistake
 from d2lmini.weights import softmax
 
-__all__ = ["naive_softmax", "slip", "tables"]
+__all__ = ["naive_softmax", "rough", "slip", "tables"]
 
 
 def tables(*nested: object) -> tuple[Array, ...]:
     """Make a float array of each nested list."""
     return tuple(np.array(numbers, dtype=float) for numbers in nested)
+
+
+def rough(seed: int, *sizes: tuple[int, ...], low: int = -997) -> tuple[Array, ...]:
+    """Make arrays of numbers of both signs that no cast, rounding or absolute value leaves alone.
+
+    Each is a fraction of whole numbers, and so the same on every machine.
+    """
+    rng = np.random.default_rng(seed)
+    return tuple(rng.integers(low, 998, size) / 331 for size in sizes)
 
 
 def naive_softmax(scores: Array, axis: int = -1) -> Array:

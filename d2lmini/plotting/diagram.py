@@ -417,6 +417,7 @@ class Diagram:
         side: Literal["left", "right"] | None = None,
         size: float = SMALL,
         dashed: bool = False,
+        line: float = 1.2,
     ) -> None:
         """Draw an arrow that ends a little before what it points to.
 
@@ -438,21 +439,25 @@ class Diagram:
             Of the label, in points.
         dashed : bool
             Whether the line is dashed.
+        line : float
+            How thick the line is, in points: such as 0.6 + 3 * weight. The head grows with it.
         """
         dx, dy = end[0] - start[0], end[1] - start[1]
         way = math.hypot(dx, dy)
         if way < 0.05:
             raise ValueError(f"an arrow needs some way to go; got {start} to {end}")
+        if not 0 < line <= 6:
+            raise ValueError(f"line must be above 0 and at most 6 points; got {line}")
         color = _color(kind) if kind else tint(COLORS["ink"], 0.75)
         arrow = FancyArrowPatch(
             start,
             end,
             arrowstyle="-|>,head_length=4.5,head_width=2.2",
-            mutation_scale=1,
+            mutation_scale=max(0.8, (1 + line / 1.2) / 2),
             connectionstyle=f"arc3,rad={bend}",
             shrinkA=3,
             shrinkB=3,
-            linewidth=1.2,
+            linewidth=line,
             color=color,
             joinstyle="miter",
             linestyle=(0, (3, 2)) if dashed else "-",

@@ -1,7 +1,7 @@
 // Brings each table of weights to life: temperature, scaling, causal mask, and a remark in words.
 // The numbers and the sentences are those of explorer.py; a test compares them.
-for (const root of document.querySelectorAll(".d2lmini-explorer:not([data-live])")) {
-  root.dataset.live = "";
+for (const root of document.querySelectorAll(".d2lmini-explorer:not([data-ready])")) {
+  root.dataset.ready = "";
   const { scores, visible, queries, keys, dimension, sequence } = JSON.parse(root.dataset.explorer);
   const cells = [...root.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")]);
   const remark = root.querySelector("[role=status]");

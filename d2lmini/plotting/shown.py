@@ -29,9 +29,14 @@ _UNSTAMPED: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
-# Where the dark drawing takes the place of the light one: where the page says that it is dark, in
-# the words of this book's theme, Colab, JupyterLab and VS Code (whose one theme of high contrast is
-# dark unless it says "light" as well); and where it says nothing and the reader's system is dark.
+# A page shows whether it is dark by the colour of its words, which a style can read: 0 for dark
+# words, 1 for light ones. The limit lies between the darkest colour that words have on a dark page
+# and the lightest on a light one, so that it holds within coloured words as well.
+LIGHT_WORDS = ".3*r + .6*g + .1*b - 120"
+SHARE = f"clamp(0,({LIGHT_WORDS})*9,1)"
+# Some pages say that they are dark and leave the words black, each thing in them choosing its own
+# colours. In the words of this book's theme, Colab, JupyterLab and VS Code (whose one theme of high
+# contrast is dark unless it says "light" as well).
 DARK_HOSTS = (
     "html[data-theme=dark]",
     "html[theme=dark]",
@@ -39,15 +44,30 @@ DARK_HOSTS = (
     ".vscode-dark",
     ".vscode-high-contrast:not(.vscode-high-contrast-light)",
 )
+SHARE_IF_SAID = f"clamp(0,max({LIGHT_WORDS},1 - r - g - b)*9,1)"
+KNOWS_WORDS = "(color:rgb(from currentColor r g b))"  # browsers since 2024
+# Older ones: what the page says; where it says nothing, the setting of the reader's system.
 _SILENT = (
     "html:is(:not([data-theme]),[data-theme=auto]):not([theme]) "
     "body:not([data-jp-theme-light],[data-vscode-theme-kind])"
 )
+
+
+def _in_dark_hosts(element: str) -> str:
+    return ",".join(f"{host} {element}" for host in DARK_HOSTS)
+
+
 DARK_STYLE = (
-    f"<style>{','.join(f'{host} .d2lmini-figure>img' for host in DARK_HOSTS)}"
+    "<style>.d2lmini-drawing{display:inline-block;position:relative;max-width:100%;"
+    f"--share:{SHARE}}}{_in_dark_hosts('.d2lmini-drawing')}{{--share:{SHARE_IF_SAID}}}"
+    f"@supports {KNOWS_WORDS}{{.d2lmini-drawing::after{{content:'';position:absolute;inset:0;"
+    "pointer-events:none;background:var(--dark) 0 0/100% 100%;"
+    "mask:linear-gradient(rgb(from currentColor 0 0 0/var(--share)) 0 0)}}"
+    f"@supports not {KNOWS_WORDS}{{{_in_dark_hosts('.d2lmini-drawing>img')}"
     "{content:var(--dark)}@media (prefers-color-scheme:dark){"
-    f"{_SILENT} .d2lmini-figure>img{{content:var(--dark)}}}}"
-    "@media print{.d2lmini-figure>img{content:normal!important}}</style>"
+    f"{_SILENT} .d2lmini-drawing>img{{content:var(--dark)}}}}}}"
+    "@media print{.d2lmini-drawing::after{display:none}"
+    ".d2lmini-drawing>img{content:normal!important}}</style>"
 )
 
 
@@ -69,20 +89,21 @@ class Shown:
     Notes
     -----
     A notebook keeps three forms of it. ``text/html`` is one ``<img>`` whose address holds the
-    light drawing as SVG and whose ``alt`` is the description; a style beside it puts the dark
-    drawing in its place where the page is dark. ``image/png`` has two pixels for each pixel of the
-    page, for paper and for viewers without HTML. ``text/plain`` is the description.
+    light drawing as SVG and whose ``alt`` is the description; a style beside it lays the dark
+    drawing over it where the words of the page are light. ``image/png`` has two pixels for each
+    pixel of the page, for paper and for viewers without HTML. ``text/plain`` is the description.
 
     An ``<img>``, because viewers remove a drawing that is written into the page, and often styles
     and scripts: then the light drawing on its own white ground is left, with its description.
 
-    - Tested, in Chromium: light and dark; a page that names its theme (``data-theme``, as this
-      book's), JupyterLab's attribute, the class of VS Code, and no name at all, where the setting
-      of the system counts; a narrow screen; without JavaScript; and after a strict sanitiser that
-      keeps nothing but plain elements, ``src``, ``alt``, ``width`` and ``height``.
+    - Tested, in Chromium: light and dark, on pages of no known host and on such as imitate this
+      book, JupyterLab, VS Code (also of high contrast) and Colab; colours that the system forces;
+      a narrow screen; without JavaScript; and after a strict sanitiser that keeps nothing but
+      plain elements, ``src``, ``alt``, ``width`` and ``height``.
     - Reasoned, from what their projects publish: JupyterLab shows such an image in notebooks that
-      are not trusted, GitHub's preview shows data addresses of SVG, and Colab names its theme in
-      ``html[theme]``. A viewer that removes data addresses as well leaves the description.
+      are not trusted, and GitHub's preview shows data addresses of SVG. A viewer that removes data
+      addresses as well leaves the description. A browser that cannot compute with the colour of
+      words (before 2024) knows the hosts by the names of their themes.
     """
 
     def __init__(
@@ -146,9 +167,10 @@ class Shown:
             data_address(self.svg(theme).encode(), "image/svg+xml") for theme in ("light", "dark")
         )
         return (
-            f'<div class="d2lmini-figure">{DARK_STYLE}<img src="{light}" alt="{escape(self.alt)}" '
-            f'width="{width}" height="{height}" '
-            f'style="max-width:100%;height:auto;--dark:url({dark})">{self._more}</div>'
+            f'<div class="d2lmini-figure">{DARK_STYLE}'
+            f'<span class="d2lmini-drawing" style="--dark:url({dark})">'
+            f'<img src="{light}" alt="{escape(self.alt)}" width="{width}" height="{height}" '
+            f'style="display:block;margin:0;max-width:100%;height:auto"></span>{self._more}</div>'
         )
 
     def _size(self) -> tuple[int, int]:

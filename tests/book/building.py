@@ -1,5 +1,6 @@
 """The book, built once for all tests of its pages."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,8 @@ def public_config(source: Path, folder: Path) -> Path:
         name: str(source / path) for name, path in sphinx["local_extensions"].items()
     }
     sphinx["config"]["public"] = dict(PUBLIC)
+    if os.environ.get("PYODIDE_DIR"):  # as the workflow publishes it
+        sphinx["config"]["live"] = {"self_host": True}
     path = folder / "public.yml"
     path.write_text(yaml.safe_dump(config), "utf8")
     return path

@@ -1,5 +1,6 @@
 """A defect in the book fails the build, and the message says in which file it is."""
 
+import base64
 import json
 import shutil
 
@@ -59,6 +60,30 @@ DEFECTS |= {
         f"{LOST}.html is loaded from elsewhere",
     ),
 }
+# flamegraph-rs/flamegraph#166: a drawing that no browser can read
+BROKEN = base64.b64encode(
+    b"<svg xmlns='http://www.w3.org/2000/svg'><text>\x1b</text></svg>"
+).decode()
+DRAWN = f'<img src="data:image/svg+xml;base64,{BROKEN}" alt="a drawing">'
+DEFECTS |= {
+    "drawing.ipynb": (
+        with_output(**{"text/html": DRAWN, "text/plain": "a drawing"}),
+        "cell 1 holds a drawing that cannot be read",
+    ),
+    "vector.ipynb": (
+        with_output(**{"image/svg+xml": "<svg><text>1 & 2</text></svg>", "text/plain": "x"}),
+        "cell 1 holds a drawing that cannot be read",
+    ),
+    "half.ipynb": (
+        with_output(**{"text/html": DRAWN.replace(BROKEN, BROKEN[:41]), "text/plain": "x"}),
+        "cell 1 holds a drawing that cannot be read",
+    ),
+    "inline.md": (f"# A drawing\n\n<p>{DRAWN}</p>\n", "a drawing cannot be read"),
+    "vector.md": (
+        "# A file\n\n![a drawing](_static/broken.svg)\n",
+        "broken.svg cannot be read",
+    ),
+}
 DECORATIVE = """# Two pictures with nothing to say
 
 ```{image} _static/card.png
@@ -74,8 +99,7 @@ def tiny_book(folder, pages):
     (folder / "chapters" / "_static").mkdir(parents=True)
     shutil.copy(ROOT / "_config.yml", folder)
     shutil.copytree(ROOT / "_ext", folder / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "_redirects.yml", folder)
-    for name in ("favicon.svg", "book.css", "figures.css", "card.png"):
+    for name in ("favicon.svg", "book.css", "figures.css", "card.png", "manners.mjs"):
         shutil.copy(ROOT / "chapters" / "_static" / name, folder / "chapters" / "_static")
     (folder / "chapters" / "references.bib").write_text(BIB)
     (folder / "chapters" / "index.md").write_text(GOOD)
@@ -99,6 +123,7 @@ def said(tmp_path_factory):
     folder = tiny_book(
         tmp_path_factory.mktemp("bad"), {k: text for k, (text, _) in DEFECTS.items()}
     )
+    (folder / "chapters/_static/broken.svg").write_text("<svg><text>a</svg>")
     status, said = build(folder, folder)
     assert status != 0
     return [line for line in said.splitlines() if "WARNING" in line]

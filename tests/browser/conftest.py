@@ -75,7 +75,8 @@ def visit(chromium, address):
         context = chromium.new_context(viewport=size, color_scheme=scheme, **options)
         contexts.append(context)
         seen = Visit(context.new_page())
-        seen.tab.on("console", lambda message: seen.said.append(message.text))
+        # "log" is what the theme tells its own authors
+        seen.tab.on("console", lambda m: m.type != "log" and seen.said.append(m.text))
         seen.tab.on("pageerror", lambda error: seen.said.append(str(error)))
         seen.tab.on("requestfailed", lambda request: seen.failed.append(request.url))
         seen.tab.on("response", lambda answer: seen.responses.append(answer))

@@ -3,12 +3,11 @@
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import axe_playwright_python
 import pytest
 
 from tests.book.building import ROOT, pages_of
 
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf8")
+AXE = (Path(__file__).parent / "axe/axe.min.js").read_text("utf8")  # see axe/README.md
 PAGES = [*pages_of(ROOT / "_toc.yml"), "search", "genindex"]
 # Formulas are there twice: as MathML, which is read aloud but which axe does not read, and as a
 # picture of it. Code has the same colours on every page: see test_code_can_be_read.
@@ -28,11 +27,17 @@ FOCUS = """() => {
     };
 }"""
 MISSED = """
-[...document.querySelectorAll('a[href], button, input, summary, select, [tabindex="0"]')]
+[...document.querySelectorAll(
+    'a[href], button:enabled, textarea, input, summary, select, [tabindex="0"]')]
     .filter(e => e.checkVisibility({visibilityProperty: true}) && !('reached' in e.dataset))
     .map(e => e.outerHTML.slice(0, 200))"""
 FLAT = "document.querySelectorAll('.highlight pre').forEach(p => p.textContent += '')"
 COLOURS = "{type: 'rule', values: ['color-contrast']}"
+# How far what is seen moves by itself while the page loads and is scrolled through.
+SHIFT = """shifted = 0;
+new PerformanceObserver(list => {
+    for (const one of list.getEntries()) if (!one.hadRecentInput) shifted += one.value;
+}).observe({type: 'layout-shift', buffered: true})"""
 each = pytest.mark.parametrize("page", PAGES)
 
 
@@ -69,6 +74,19 @@ def test_each_page(visit, address, page):
             assert findings(seen.tab, ALL_RULES) == [], (scheme, width)
             seen.tab.evaluate(FLAT)  # axe walks even what it is told to leave out
     assert seen.said == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@each
+def test_nothing_moves_by_itself(visit, page, scheme, width):
+    tab = visit(page, width, scheme).tab
+    tab.evaluate(SHIFT)
+    for top in range(0, tab.evaluate("document.documentElement.scrollHeight"), 2500):
+        tab.evaluate(f"scrollTo(0, {top})")
+        tab.wait_for_timeout(20)
+    tab.wait_for_timeout(200)
+    assert tab.evaluate("shifted") < 0.01
 
 
 @each

@@ -596,6 +596,74 @@ def test_gradients_are_finite_where_hidden_keys_and_values_are_huge(dtype):
     assert not value.grad[2].any()
 
 
+# What the weights may take the place of
+
+
+@pytest.mark.parametrize("hides", ["nothing", "a mask", "itself"])
+def test_the_scores_that_a_function_keeps_stay_as_they_are(xp, hides):
+    query, key, value = (random(xp, seed, 3, 4) for seed in range(3))
+    kept = scaled_dot_product_score(query, key)
+    if hides == "itself":
+        kept[0, 1] = -float("inf")
+    before = xp.asarray(kept, copy=True)
+    mask = random(xp, 4, 3, 3) > 0 if hides == "a mask" else None
+    attention(query, key, value, mask=mask, score=lambda q, k: kept)
+    assert_close(kept, before)
+
+
+@needs_torch
+@pytest.mark.parametrize("learned", ["query", "key", "value"])
+def test_one_input_that_learns_is_enough_for_gradients(learned):
+    """The numbers do not depend on what is recorded, nor a gradient on what else is."""
+    import torch
+
+    arrays = {name: torch.randn(3, 4) for name in ("query", "key", "value")}
+    mask = torch.tensor([[True, False, True], [False, False, False], [True, True, True]])
+    plain = attention(**arrays, mask=mask)
+    all_learn = {name: x.clone().requires_grad_() for name, x in arrays.items()}
+    attention(**all_learn, mask=mask).output.square().sum().backward()
+    arrays[learned].requires_grad_()
+    output, weights = attention(**arrays, mask=mask)
+    assert torch.allclose(output, plain.output)
+    assert torch.allclose(weights, plain.weights)
+    output.square().sum().backward()
+    assert torch.allclose(arrays[learned].grad, all_learn[learned].grad)
+
+
+@needs_torch
+@pytest.mark.parametrize("recording", [True, False])
+def test_autocast_has_one_dtype_with_and_without_a_mask(recording):
+    import torch
+
+    x = torch.randn(3, 4, requires_grad=recording)
+    mask = torch.tensor([True, True, False])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        expected = torch.softmax(x @ x.mT, -1).dtype
+        for given in (None, mask):
+            assert attention(x, x, x, mask=given).weights.dtype == expected
+
+
+@needs_torch
+@uses_torch_func
+def test_gradients_of_gradients_and_of_many_at_once():
+    import torch
+
+    mask = torch.tensor([[True, False, True], [False, False, False], [True, True, True]])
+    attend = lambda x: attention(x, x, x, mask=mask).output.square().sum()  # noqa: E731
+    x = torch.randn(2, 3, 4, dtype=torch.float64)
+    together = torch.func.vmap(torch.func.grad(attend))(x)
+    for one, found in zip(x, together, strict=True):
+        leaf = one.clone().requires_grad_()
+        assert torch.allclose(found, torch.autograd.grad(attend(leaf), leaf)[0])
+    assert torch.autograd.gradgradcheck(attend, (x[0].clone().requires_grad_(),))
+    masks = torch.stack([mask, ~mask])  # the mask alone is mapped
+    with_mask = lambda mask: attention(x[0], x[0], x[0], mask=mask).weights  # noqa: E731
+    expected = torch.stack([with_mask(mask), with_mask(~mask)])
+    assert torch.allclose(torch.func.vmap(with_mask)(masks), expected)
+    _, tangent = torch.func.jvp(attend, (x[0],), (torch.ones_like(x[0]),))
+    assert torch.allclose(tangent, together[0].sum())
+
+
 # PyTorch's transforms
 
 

@@ -103,6 +103,83 @@ def test_it_can_be_copied_and_stored(xp):
         assert (len(twin), len(cache), twin.window) == (3, 2, 3)
 
 
+# Another order of the batch, and bytes
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.asarray, "own"])
+@pytest.mark.parametrize("index", [[1, 0], [0, 0], [1], [1, 1, 0], []])
+def test_items_go_on_from_others(xp, index, kind):
+    cache = KeyValueCache(window=2)
+    key, value = random(xp, 0, 2, 3, 3, 2), random(xp, 1, 2, 3, 3, 5)
+    cache.append(key, value)
+    given = xp.asarray(index, dtype=xp.int64) if kind == "own" else kind(index)
+    if kind is np.asarray:
+        given = given.astype(int)
+    cache.reorder(given)
+    assert tuple(cache.key.shape) == (len(index), 3, 2, 2)
+    assert tuple(cache.value.shape) == (len(index), 3, 2, 5)
+    for new, old in enumerate(index):
+        assert cache.key[new].tolist() == key[old, :, 1:].tolist()
+        assert cache.value[new].tolist() == value[old, :, 1:].tolist()
+    key[...] = 0
+    assert not index or cache.key.any()
+
+
+def test_a_search_goes_on_as_if_it_had_never_branched(xp):
+    """Decode four tokens; after two, both items go on from item 1."""
+    key, value = random(xp, 0, 2, 4, 3), random(xp, 1, 2, 4, 5)
+    cache = KeyValueCache()
+    cache.append(key[:, :2], value[:, :2])
+    cache.reorder([1, 1])
+    keys, values = cache.append(key[:, 2:], value[:, 2:])
+    for item in range(2):
+        assert keys[item].tolist() == [*key[1, :2].tolist(), *key[item, 2:].tolist()]
+        assert values[item].tolist() == [*value[1, :2].tolist(), *value[item, 2:].tolist()]
+
+
+@pytest.mark.parametrize(
+    "index, kind, said",
+    [
+        ([0, 2], ValueError, r"index\[1\] = 2 is no item of a batch of 2"),
+        ([-1], ValueError, r"index\[0\] must be at least 0, got -1"),
+        ([0.0], TypeError, r"index\[0\] must be an integer, got float"),
+        ([True, False], TypeError, r"index\[0\] must be an integer, got bool"),
+        ([[0]], TypeError, r"index\[0\] must be an integer, got list"),
+        (1, TypeError, "index must be a sequence of integers, got int"),
+        (np.int64(1), TypeError, "index must be a sequence of integers, got int64"),
+        ("01", TypeError, "index must be a sequence of integers, got str"),
+    ],
+)
+def test_an_order_that_is_none(xp, index, kind, said):
+    cache = KeyValueCache()
+    with pytest.raises(ValueError, match="the cache is empty"):
+        cache.reorder([0])
+    cache.append(tokens(xp, 0, 2, batch=(2,)), tokens(xp, 0, 2, batch=(2,)))
+    before = state(cache)
+    with pytest.raises(kind, match=said):
+        cache.reorder(index)
+    assert state(cache) == before
+
+
+def test_without_a_batch_there_is_nothing_to_reorder(xp):
+    cache = KeyValueCache()
+    cache.append(tokens(xp, 0, 2, batch=()), tokens(xp, 0, 2, batch=()))
+    with pytest.raises(ValueError, match=r"key \(2, 2\) has no batch axis to reorder"):
+        cache.reorder([0])
+
+
+@pytest.mark.parametrize("dtype, size", [("float16", 2), ("float32", 4), ("float64", 8)])
+def test_it_reports_its_bytes(xp, dtype, size):
+    cache = KeyValueCache(window=4)
+    assert cache.nbytes == 0
+    for count in range(6):
+        cache.append(
+            tokens(xp, count, 1, width=3, batch=(2,), dtype=dtype),
+            tokens(xp, count, 1, width=5, batch=(2,), dtype=dtype),
+        )
+        assert cache.nbytes == 2 * min(count + 1, 4) * (3 + 5) * size
+
+
 # Errors leave the cache as it was
 
 

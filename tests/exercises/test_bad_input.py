@@ -769,7 +769,7 @@ class TestSettingsOfTorch:
         torch.set_default_device(None)
         torch.set_grad_enabled(True)
 
-    @pytest.mark.parametrize("name", ["OneHead", "ManyHeads", "softmax"])
+    @pytest.mark.parametrize("name", ["OneHead", "CausalHeads", "softmax"])
     def test_a_right_answer_is_right(self, own_settings, name):
         import torch
 
@@ -837,7 +837,7 @@ class TestModules:
         import torch
 
         before = torch.get_rng_state()
-        assert self.grade(find("ManyHeads").solution, "ManyHeads").status == "pass"
+        assert self.grade(find("CausalHeads").solution, "CausalHeads").status == "pass"
         assert torch.equal(before, torch.get_rng_state())
 
     def test_random_numbers_in_forward_are_a_fault(self):

@@ -118,10 +118,10 @@ def test_the_terminal_of_ipython_is_a_terminal(notebook, monkeypatch, capsys):
 
 
 def test_the_solution_is_folded(notebook):
-    solution("ManyHeads")
+    solution("CausalHeads")
     page = Checked(notebook[0]._repr_html_())
     assert page.tags == ["details", "summary", "pre", "code"]
-    assert find("ManyHeads").solution in page.text
+    assert find("CausalHeads").solution in page.text
     assert find("softmax").solution.splitlines()[1] in repr(_folded("softmax"))
 
 

@@ -23,8 +23,8 @@ def matmul(x, w):
     return rows
 
 
-def self_attention(x, w_q, w_k, w_v):
-    return attend(matmul(x, w_q), matmul(x, w_k), matmul(x, w_v))
+def self_attention(x, w_q, w_k, w_v, **options):
+    return attend(matmul(x, w_q), matmul(x, w_k), matmul(x, w_v), **options)
 
 
 def one_hot(scores):
@@ -160,7 +160,7 @@ def decode_step(query, key, value, cached_key, cached_value):
     return attend(query, np.array(keys), np.array(values)), keys, values
 
 
-def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
+def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads, **options):
     d_k, d_v = w_q.shape[1] // num_heads, w_v.shape[1] // num_heads
     heads = [
         self_attention(
@@ -168,6 +168,7 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
             w_q[:, i * d_k : (i + 1) * d_k],
             w_k[:, i * d_k : (i + 1) * d_k],
             w_v[:, i * d_v : (i + 1) * d_v],
+            **options,
         )
         for i in range(num_heads)
     ]
@@ -220,9 +221,61 @@ def head_importance(x, w_q, w_k, w_v, w_o, num_heads):
     return lengths
 
 
-def many_heads(embed_dim, num_heads, x):
+def causal_heads(embed_dim, num_heads, x):
     weights = module_weights(*[(embed_dim, embed_dim)] * 4)
-    return [multi_head_attention(item, *weights, num_heads) for item in x.astype(float)]
+    n = x.shape[1]
+    mask = oracles.mask_of(lambda i, j: oracles.causal(i, j, n, n), n, n)
+    return [multi_head_attention(item, *weights, num_heads, mask=mask) for item in x.astype(float)]
+
+
+def cache_bytes(tokens, layers, kv_heads, head_width, bytes_per_number):
+    return sum(
+        kv_heads * head_width * bytes_per_number
+        for _ in range(tokens)
+        for _ in range(layers)
+        for _ in ("key", "value")
+    )
+
+
+def merge_parts(*parts):
+    largest, total, mixed = (np.stack(pair) for pair in zip(parts[:3], parts[3:], strict=True))
+    new = [[max(row)] for row in largest[..., 0].T.tolist()]
+    factors = [
+        [math.exp(m - row[0]) for m in ms] for ms, row in zip(largest[..., 0].T, new, strict=True)
+    ]
+    faded = [
+        [
+            [math.fsum(f * x for f, x in zip(fs, column, strict=True)) for column in rows.T]
+            for fs, rows in zip(factors, np.moveaxis(sums, 1, 0), strict=True)
+        ]
+        for sums in (total, mixed)
+    ]
+    return new, *faded
+
+
+def keep_window(cached_key, cached_value, key, value, window):
+    width = key.shape[1], value.shape[1]
+    both = [*cached_key.tolist(), *key.tolist()], [*cached_value.tolist(), *value.tolist()]
+    while len(both[0]) > window:
+        for kept in both:
+            del kept[0]
+    return [np.array(kept).reshape(-1, w) for kept, w in zip(both, width, strict=True)]
+
+
+def linear_attention(query, key, value):
+    def features(x):
+        return [a + 1 if a > 0 else math.exp(a) for a in x.tolist()]
+
+    output = []
+    for t in range(len(query)):
+        weights = [oracles.dot_product(features(query[t]), features(k)) for k in key[: t + 1]]
+        output.append(
+            [
+                math.fsum(w * v for w, v in zip(weights, column, strict=True)) / math.fsum(weights)
+                for column in value[: t + 1].T.tolist()
+            ]
+        )
+    return output
 
 
 def turned(x, start):
@@ -313,7 +366,12 @@ LOOPS = {
     "decode_step": decode_step,
     "multi_head_attention": multi_head_attention,
     "head_importance": head_importance,
-    "ManyHeads": many_heads,
+    "cache_bytes": cache_bytes,
+    "merge_parts": merge_parts,
+    "keep_window": keep_window,
+    "tiled_attention": lambda query, key, value, block_size: attend(query, key, value),
+    "linear_attention": linear_attention,
+    "CausalHeads": causal_heads,
     "padded_attention": padded_attention,
     "window_mask": window_mask,
     "dropped_attention": dropped_attention,

@@ -1,9 +1,9 @@
 """Run the cells of a chapter again, as a reader does who plays with it.
 
 After one run from top to bottom each cell is run again, and every time it must give what is stored:
-from the last to the first, so that each meets what the cells below it have left; then in two other
-orders, with right answers in the exercises and with wrong ones. A cell that trains may be exempt,
-by the tag ``trains``: it goes on from where it stopped.
+from the last to the first, so that each meets what the cells below it have left; then in another
+order, with right answers in the exercises; and with wrong answers those that can notice. A cell
+that trains may be exempt, by the tag ``trains``: it goes on from where it stopped.
 """
 
 import ast
@@ -11,6 +11,7 @@ import copy
 import os
 import random
 
+import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -59,6 +60,28 @@ def wrong(exercise) -> str:
     return WRONG.format(function=exercise.function, name=exercise.name, which=0)
 
 
+def names(source: str) -> tuple[set[str], set[str]]:
+    """Return the names that a cell gives a meaning, and those that it mentions."""
+    given, mentioned = set(), set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name):
+            mentioned.add(node.id)
+            if not isinstance(node.ctx, ast.Load):
+                given.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            given.add(node.name)
+    return given, mentioned | given
+
+
+def that_notice(cells: list, changed: set[str]) -> list:
+    """Return the cells that mention a name whose meaning has changed, or what such a cell gives."""
+    changed, found = set(changed), []
+    while more := [c for c in cells if c not in found and names(c.source)[1] & changed]:
+        found += more
+        changed = changed.union(*(names(cell.source)[0] for cell in more))
+    return found
+
+
 def difference(stored, fresh) -> str:
     """Say in a line how what a cell gives differs from what is stored; empty if it does not."""
     found = strict.differences(copy.deepcopy(fresh), copy.deepcopy(stored))
@@ -81,6 +104,7 @@ class Player:
             resources={"metadata": {"path": str(folder)}},
         )
         self.failures: list[str] = []
+        self.fresh: nbformat.NotebookNode = None  # as it is after one run from top to bottom
 
     def run(self, cell) -> str:
         """Run a cell; return why it failed, or an empty string. Its outputs are in the cell."""
@@ -97,13 +121,17 @@ class Player:
             for cell in self.notebook.cells:
                 if cell.cell_type == "code":
                     self.note("the first run", cell, self.run(cell))
+            self.fresh = copy.deepcopy(self.notebook)
+            self.fresh.metadata = nbformat.from_dict(notebooks.METADATA)  # the kernel has added
             cells = players(self.notebook)
             self.again("run again", cells[::-1])
-            order = random.Random(0)
-            for kind, answer in (("right answers", right), ("wrong answers", wrong)):
-                answered = self.answer(kind, cells, answer)
-                others = [cell for cell in cells if cell.id not in answered]
-                self.again(f"after {kind}", order.sample(others, len(others)))
+            answered = self.answer("right answers", cells, right)
+            others = [cell for cell in cells if cell.id not in answered]
+            random.Random(0).shuffle(others)
+            self.again("after right answers", others)
+            self.answer("wrong answers", cells, wrong)
+            functions = {exercise.function for exercise in map(exercise_of, cells) if exercise}
+            self.again("after wrong answers", that_notice(others, functions))
         return self.failures
 
     def again(self, how: str, cells: list) -> None:

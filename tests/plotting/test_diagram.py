@@ -137,6 +137,15 @@ def test_an_arrow_touches_neither_end():
     assert tip.min() > 1.02 and tip.max() < 2.98
 
 
+@pytest.mark.parametrize("line", [0.6, 1.2, 3, 6])
+def test_an_arrow_is_as_wide_as_it_is_told_and_its_head_is_wider(line):
+    _, figure = drawn(lambda d: d.arrow((1, 1), (3, 1), line=line))
+    (arrow,) = patches(figure, FancyArrowPatch)
+    style = arrow.get_arrowstyle()
+    assert arrow.get_linewidth() == line
+    assert 2 * style.head_width * arrow.get_mutation_scale() > line
+
+
 def test_vectors_stand_in_their_plane():
     def draw(d):
         d.plane((0.5, 0.5), 0.8, x=(0, 3), y=(0, 2))
@@ -171,6 +180,7 @@ BAD = {
     "words off the sheet": (lambda d: d.text((0.1, 1), "words"), "'words' does not fit"),
     "a title off the sheet": (lambda d: d.cells((1, 2.7), ["a"], title="keys"), "'keys' does not"),
     "no way": (lambda d: d.arrow((1, 1), (1, 1)), "an arrow needs some way to go"),
+    "no line": (lambda d: d.arrow((1, 1), (3, 1), line=0), "line must be above 0"),
     "no boxes": (lambda d: d.cells((1, 1), []), "texts is empty"),
     "a bar below 0": (lambda d: d.bars((1, 1), [0.5, -0.1]), "values must be at least 0"),
     "no bars": (lambda d: d.bars((1, 1), []), "values must be at least 0, and at least one"),

@@ -6,9 +6,11 @@ import shutil
 import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from d2lmini import masked_softmax
 from d2lmini.plotting import AttentionExplorer, AttentionTrace
+from d2lmini.plotting.theme import PALETTES
 from tests.plotting.reading import heatmaps, random_weights
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -64,48 +66,100 @@ def tokens():
     return heatmaps(random_weights(4, 4), xticks=TOKENS, yticks=TOKENS, mask="causal")
 
 
-@pytest.mark.parametrize(
-    ("settings", "ground"),
-    [
-        ({"scheme": "light"}, LIGHT),
-        ({"scheme": "dark"}, DARK),
-        ({"scheme": "dark", "root": 'data-theme="light"'}, LIGHT),
-        ({"scheme": "light", "root": 'data-theme="dark"'}, DARK),
-        ({"scheme": "dark", "root": 'data-theme="auto"'}, DARK),
-        ({"scheme": "dark", "around": 'data-jp-theme-light="true"'}, LIGHT),
-        ({"scheme": "light", "around": 'data-jp-theme-light="false"'}, DARK),
-        ({"scheme": "dark", "around": 'data-vscode-theme-kind="vscode-light"'}, LIGHT),
-        (
-            {
-                "scheme": "light",
-                "around": 'class="vscode-dark" data-vscode-theme-kind="vscode-dark"',
-            },
-            DARK,
-        ),
-        (
-            {
-                "scheme": "light",
-                "around": 'class="vscode-high-contrast" '
-                'data-vscode-theme-kind="vscode-high-contrast"',
-            },
-            DARK,
-        ),
-        (
-            {
-                "scheme": "dark",
-                "around": 'class="vscode-high-contrast vscode-high-contrast-light" '
-                'data-vscode-theme-kind="vscode-high-contrast-light"',
-            },
-            LIGHT,
-        ),
-        ({"scheme": "dark", "root": 'theme="light"'}, LIGHT),
-        ({"scheme": "light", "root": 'theme="dark"'}, DARK),
-        ({"scheme": "dark", "java_script_enabled": False}, DARK),
-    ],
-    ids=lambda value: " ".join(map(str, value.values())) if isinstance(value, dict) else "",
-)
-def test_the_drawing_is_that_of_the_page(page, tokens, settings, ground):
-    shown = picture(page(tokens.html(), **settings))
+def host(ground, ink, **more):
+    """Imitate a page that gives its ground and its words these colours."""
+    return {"around": f'style="background:{ground};color:{ink}" {more.pop("names", "")}', **more}
+
+
+VSCODE = 'class="{0}" data-vscode-theme-kind="{0}"'
+HOSTS = {
+    # This book, JupyterLab, Colab and VS Code, with the colours of their words.
+    "book": (host("#fff", "#1f2329", root='data-theme="light"', scheme="dark"), LIGHT),
+    "book dark": (host("#121212", "#ced6dd", root='data-theme="dark"'), DARK),
+    "lab": (host("#fff", "rgba(0,0,0,.87)", names='data-jp-theme-light="true"'), LIGHT),
+    "lab dark": (host("#111", "#fff", names='data-jp-theme-light="false"'), DARK),
+    "colab": (host("#fff", "#1f1f1f", root='theme="light"', scheme="dark"), LIGHT),
+    "colab dark": (host("#383838", "#d4d4d4", root='theme="dark"'), DARK),
+    "code": (host("#fff", "#3b3b3b", names=VSCODE.format("vscode-light"), scheme="dark"), LIGHT),
+    "code dark": (host("#1f1f1f", "#ccc", names=VSCODE.format("vscode-dark")), DARK),
+    "code contrast": (host("#000", "#fff", names=VSCODE.format("vscode-high-contrast")), DARK),
+    "code bright contrast": (
+        host("#fff", "#292929", names=VSCODE.format("vscode-high-contrast-light"), scheme="dark"),
+        LIGHT,
+    ),
+    # Hosts that nobody has heard of.
+    "unknown": (host("#fefefe", "#222", names='data-mode="day"', scheme="dark"), LIGHT),
+    "unknown dark": (host("#0b0e14", "#bfbdb6", names='data-mode="night"'), DARK),
+    "solarized": (host("#fdf6e3", "#657b83", scheme="dark"), LIGHT),
+    "solarized dark": (host("#002b36", "#93a1a1"), DARK),
+    "coloured words": (host("#fff", "#0000ee", scheme="dark"), LIGHT),
+    "coloured words, dark": (host("#000", "#00ff00"), DARK),
+    "dark by its scheme": ({"root": 'style="color-scheme:dark"'}, DARK),
+    "light by its scheme": ({"root": 'style="color-scheme:light"', "scheme": "dark"}, LIGHT),
+    "both schemes": ({"root": 'style="color-scheme:light dark"', "scheme": "dark"}, DARK),
+    "forced": ({"forced_colors": "active", "scheme": "light"}, LIGHT),
+    "forced dark": (host("#fff", "#000", forced_colors="active", scheme="dark"), DARK),
+    "says nothing": ({"scheme": "dark"}, LIGHT),  # black words on white, whatever the system is
+    # What it is called and what it shows differ.
+    "called dark": (host("#fff", "#333", root='data-theme="dark"', scheme="dark"), LIGHT),
+    "called light": (host("#101010", "#eee", root='data-theme="light"'), DARK),
+    "says dark and colours nothing": ({"root": 'data-theme="dark"'}, DARK),
+    "without scripts": (host("#121212", "#ced6dd", java_script_enabled=False), DARK),
+}
+
+
+def colour(element, name="color"):
+    """Return a computed colour as three numbers from 0 to 255, however the browser writes it."""
+    said = element.evaluate("(e, name) => getComputedStyle(e)[name]", name)
+    kind, numbers = said.removesuffix(")").split("(")
+    parts = [float(x) for x in numbers.replace("srgb", "").replace(",", " ").split()]
+    return np.array(parts[:3]) * (255 if kind == "color" else 1)
+
+
+@pytest.mark.parametrize(("settings", "ground"), HOSTS.values(), ids=HOSTS)
+def test_the_drawing_is_that_of_what_the_page_shows(page, tokens, settings, ground):
+    table = AttentionExplorer(SCORES, TOKENS, KEYS)._repr_html_()
+    window = page(tokens.html() + table, **settings)
+    shown = picture(window)
+    np.testing.assert_allclose(shown[3, 3], ground, atol=1)
+    np.testing.assert_allclose(shown[-3, -3], ground, atol=1)  # it covers the other one
+    if {"forced_colors", "java_script_enabled"}.isdisjoint(settings):  # and so are tables
+        palette = PALETTES["light" if ground == LIGHT else "dark"]
+        for selector, name in ("tbody th", "query"), ("thead th:last-child", "key"):
+            seen = colour(window.locator(selector).first)
+            np.testing.assert_allclose(seen, 255 * np.array(to_rgb(palette[name])), atol=1)
+
+
+def test_a_drawing_turns_with_its_page(page, tokens):
+    """A reader changes the theme while the page is open."""
+    window = page(tokens.html(), **host("#fff", "#222"))
+    np.testing.assert_allclose(picture(window)[3, 3], LIGHT, atol=1)
+    window.evaluate("document.body.style.cssText = 'background:#000;color:#ddd'")
+    np.testing.assert_allclose(picture(window)[3, 3], DARK, atol=1)
+
+
+def test_paper_is_light(page, tokens):
+    window = page(tokens.html(), **host("#000", "#ddd"))
+    window.emulate_media(media="print")
+    np.testing.assert_allclose(picture(window)[3, 3], LIGHT, atol=1)
+
+
+OLD = {
+    ("scheme", "dark"): DARK,
+    ("root", 'data-theme="dark"'): DARK,
+    ("root", 'theme="dark"'): DARK,
+    ("around", 'data-jp-theme-light="false"'): DARK,
+    ("around", 'class="vscode-high-contrast"'): DARK,
+    ("around", 'class="vscode-high-contrast vscode-high-contrast-light"'): LIGHT,
+}
+
+
+@pytest.mark.parametrize(("setting", "ground"), OLD.items(), ids=lambda value: str(value))
+def test_a_browser_that_cannot_read_the_colour_of_words_knows_hosts_by_name(
+    page, tokens, setting, ground
+):
+    html = tokens.html().replace("rgb(from currentColor", "rgb(not-known currentColor")
+    shown = picture(page(html, **dict([setting])))
     np.testing.assert_allclose(shown[3, 3], ground, atol=1)
 
 
@@ -266,4 +320,4 @@ def test_tables_on_a_phone(page):
     ledger.evaluate("box => { box.scrollLeft = 60; }")
     after = first.bounding_box()["x"], second.bounding_box()["x"]
     assert abs(after[0] - before[0]) <= 2 and abs(before[1] - after[1] - 60) <= 1
-    assert first.evaluate("cell => getComputedStyle(cell).backgroundColor") == "rgb(255, 255, 255)"
+    assert colour(first, "backgroundColor").tolist() == [255, 255, 255]

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from d2lmini.plotting import COLORS, theme, use_theme
 from d2lmini.plotting._dark_maps import dark_map, from_oklab, to_oklab
-from d2lmini.plotting.shown import DARK_HOSTS
+from d2lmini.plotting.shown import DARK_HOSTS, KNOWS_WORDS, LIGHT_WORDS, SHARE, SHARE_IF_SAID
 from d2lmini.plotting.theme import PALETTES
 
 MEANINGS = ["query", "key", "value", "output"]
@@ -118,15 +118,38 @@ NAMED = {"quiet": "muted", "track": "grid", "ground": "page"}
 def test_tables_have_the_same_colours_and_know_the_same_hosts():
     css = (Path(theme.__file__).parent / "tables.css").read_text("utf8")
     rules = re.findall(r"([^{}]*)\{([^{}]*--key:[^}]*)\}", css)
-    assert len(rules) == 3  # light; dark as the page says; dark as the system says
-    for (selector, rule), name in zip(rules, ["light", "dark", "dark"], strict=True):
-        colors = dict(re.findall(r"--(\w+): ([^;]+);", rule))
-        colors.pop("line")
-        assert {len(color) for color in colors.values()} <= {4, 7} and len(colors) == 8
-        for variable, color in colors.items():
-            assert to_hex(color) == PALETTES[name][NAMED.get(variable, variable)], selector
-    for host in DARK_HOSTS:
-        assert f"{host} .d2lmini-table" in rules[1][0]
+    assert len(rules) == 4  # light; by the words; dark as the page says; dark as the system says
+    for (selector, rule), share in zip(rules, [0, None, 1, 1], strict=True):
+        for end in (0, 1) if share is None else (share,):
+            colors = dict(re.findall(r"--(\w+): ([^;]+);", rule))
+            for other in ("line", "share"):
+                colors.pop(other, None)
+            assert len(colors) == 8
+            for variable, color in colors.items():
+                if share is None:
+                    parts = re.findall(r"calc\((\d+) ([+-]) (\d+)\*var\(--share\)\)", color)
+                    levels = [int(a) + end * int(f"{sign}{b}") for a, sign, b in parts]
+                    color = "#{:02x}{:02x}{:02x}".format(*levels)
+                wanted = PALETTES[("light", "dark")[end]][NAMED.get(variable, variable)]
+                assert to_hex(color) == wanted, selector
+    for known in DARK_HOSTS:
+        assert f"{known} .d2lmini-table" in rules[2][0]
+        assert f"{known} .d2lmini-table" in css.partition("@supports not")[0]
+    for expression in (LIGHT_WORDS, SHARE, SHARE_IF_SAID, KNOWS_WORDS):
+        assert expression.replace(" ", "") in css.replace(" ", "")
+
+
+def lightness(color):
+    """Compute what the style computes of the colour of words."""
+    r, g, b = (255 * channel for channel in to_rgb(color))
+    return eval(LIGHT_WORDS, {}, {"r": r, "g": g, "b": b})
+
+
+@pytest.mark.parametrize("name", PALETTES)
+def test_words_in_any_of_the_colours_tell_which_page_it_is(name):
+    for color in [*MEANINGS, "weight", "ink", "muted"]:
+        assert (lightness(PALETTES[name][color]) > 5) == (name == "dark")
+        assert abs(lightness(PALETTES[name][color])) > 5
 
 
 # ------------------------------------------------------------------------------ on a dark page

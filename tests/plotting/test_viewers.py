@@ -103,8 +103,11 @@ def test_after_it_a_table_is_left(shown):
 
 @pytest.mark.parametrize("shown", PICTURES.values(), ids=PICTURES)
 def test_the_image_can_shrink_and_has_a_size(shown):
-    ((_, image),) = [tag for tag in Tags(shown.html()).found if tag[0] == "img"]
-    dark = image["style"].removeprefix("max-width:100%;height:auto;--dark:")
+    tags = Tags(shown.html()).found
+    (image,) = [attrs for tag, attrs in tags if tag == "img"]
+    (around,) = [attrs for _, attrs in tags if attrs.get("class") == "d2lmini-drawing"]
+    assert "max-width:100%;height:auto" in image["style"]
+    dark = around["style"].removeprefix("--dark:")
     assert re.fullmatch(r"url\(data:image/svg\+xml;base64,[\w+/=]+\)", dark)
     assert dark != f"url({image['src']})"
     assert int(image["height"]) == round(shown.figure.get_size_inches()[1] * 96)

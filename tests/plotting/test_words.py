@@ -6,10 +6,11 @@ import re
 import sys
 import unicodedata
 import xml.etree.ElementTree as ET
-from html import unescape
+from html import escape, unescape
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from d2lmini.plotting import (
     AttentionExplorer,
@@ -19,7 +20,8 @@ from d2lmini.plotting import (
     show_figure,
     show_heatmaps,
 )
-from d2lmini.plotting._legible import ILLEGAL, for_output, isolated, legible
+from d2lmini.plotting._legible import _UNSEEN, ILLEGAL, for_output, isolated, legible
+from d2lmini.plotting._svg import from_matplotlib
 
 KEYS = np.array([[1.0, 0.0], [0.0, 1.0]])
 WEIGHTS = [[0.75, 0.25], [0.5, 0.5]]
@@ -90,6 +92,39 @@ def test_every_drawing_is_legal_whatever_is_in_it(kind, word):
         for text in root.itertext():
             assert not re.search("[\u00a0\u00ad\u200b-\u200f\u2028\u2029\ufeff]", text)
     assert not ILLEGAL.search(shown.html()) and not ILLEGAL.search(shown.alt)
+
+
+@pytest.fixture(scope="module")
+def classes():
+    """Return the first and the last code point of each class that anything here tells apart."""
+    ends = {}
+    for one in EVERY:
+        known = unicodedata.category(one), unicodedata.bidirectional(one)
+        kind = *known, unicodedata.combining(one) > 0, bool(_UNSEEN.match(one))
+        ends.setdefault(kind, [one, one])[1] = one
+    return sorted({one for pair in ends.values() for one in pair})
+
+
+@pytest.mark.parametrize("kind", DRAWINGS)
+def test_a_character_of_every_class_is_drawn_legally(kind, classes):
+    assert len(classes) > 100
+    for start in range(0, len(classes), 10):
+        shown = DRAWINGS[kind]("".join(classes[start : start + 10]))
+        for theme in ("light", "dark"):
+            ET.fromstring(shown.svg(theme))
+        assert not ILLEGAL.search(shown.html()) and not ILLEGAL.search(shown.alt)
+
+
+def test_no_code_point_leaves_a_drawing_that_does_not_parse(monkeypatch):
+    """Whatever matplotlib writes into the text of a drawing, escaped as it does."""
+    for start in range(0, len(EVERY), 4096):
+        text = escape("".join(EVERY[start : start + 4096]))
+
+        def write(figure, buffer, text=text, **options):
+            buffer.write(f'<?xml version="1.0"?><svg viewBox="0 0 9 9"><text>{text}</text></svg>')
+
+        monkeypatch.setattr(Figure, "savefig", write)
+        ET.fromstring(from_matplotlib(Figure()))
 
 
 @pytest.mark.parametrize(

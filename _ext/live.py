@@ -1,0 +1,186 @@
+"""Let a page's code run in the reader's browser, with nothing loaded before the first Run.
+
+The build works out which cells can (see `livecells`), gives each a place for its buttons, packs the
+library for Python in the browser, and says where that Python comes from:
+
+    live:
+      self_host: false   # from Pyodide's public server; true: from this book, and nobody is asked
+
+With `self_host` the build copies Pyodide from the folder that PYODIDE_DIR names, or fetches it
+once; either way each file must have the hash that is pinned here. LIVE_SELF_HOST=1 does the same as
+the setting: so the published book hosts it. What a page does is in `chapters/_static/live/`.
+"""
+
+import base64
+import hashlib
+import io
+import json
+import os
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.request import urlopen
+
+from docutils import nodes
+from livecells import plan
+from plain import is_code_cell
+from sources import SourceError, read_notebook
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+import d2lmini
+
+HERE = Path(__file__).parent
+LIBRARY = Path(d2lmini.__file__).parent
+VERSION = "0.27.7"
+CDN = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
+# The core of Pyodide; the lock has the hashes of the wheels.
+HASHES = {
+    "pyodide.mjs": "sha256-BMBSyBWrsL8pgfo4wt+ljjEg7lKIyVbfKyoV4wF4LF8=",
+    "pyodide.asm.js": "sha256-a0yQ3ltxcoc/BPIYhNDp0idOMF/jIRZVj+Pk++NhjVE=",
+    "pyodide.asm.wasm": "sha256-pQ3RhD+AWgt8RbYQN+4Neybf6F7+DhjvlaNK0k5AH18=",
+    "python_stdlib.zip": "sha256-FmEVNHJuXYrCvY+SZBCy3LjW9JqiSRNGNTO0V6IRXBY=",
+    "pyodide-lock.json": "sha256-nEW5FgAadQ9BAvwodJTz6rIVkJx1NcYmog24D9YzPiw=",
+}
+PACKAGES = ("numpy", "matplotlib")
+SHIPPED = ("livecells.py", "liverunner.py")
+LEFT_OUT = ("torch", "cupy", "dask", "__pycache__")  # of array_api_compat
+NEEDS_TORCH = "Needs PyTorch, which no browser runs: "
+TO_TRY_IT = "To try it, "
+# A page from a folder on a disk may start no worker. Without a place to run, nothing promises one.
+LOADER = """<script>
+if (location.protocol.startsWith("http")) import("{module}");
+else document.documentElement.classList.add("live-off");
+</script>"""
+
+
+class FindLiveCells(SphinxPostTransform):
+    """Give each code cell a name, and a place for its buttons or for why it has none."""
+
+    default_priority = 290  # after myst_nb has folded what a notebook hides
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        """Look at the cells of a notebook."""
+        path = Path(self.env.doc2path(self.env.docname))
+        if path.suffix != ".ipynb":
+            return
+        try:
+            notebook = read_notebook(path.read_text("utf8"))
+        except SourceError:  # said where it is read
+            return
+        planned = {cell.id: cell for cell in plan(notebook.cells)}
+        for node in self.document.findall(is_code_cell):
+            cell = planned.get(notebook.cells[node["cell_index"]].id)
+            if cell is not None and len(node.children):
+                node["ids"].append(f"cell-{cell.id}")
+                self.place_bar(node, cell)
+
+    def place_bar(self, node: nodes.Element, cell) -> None:
+        """Put the place for the buttons after the code."""
+        folded_answer = cell.among_exercises and cell.tags & {"hide-input", "hide-cell"}
+        words = link = ""
+        if cell.torch and not folded_answer:
+            words, link = NEEDS_TORCH, "run this chapter as a notebook"
+        elif not cell.live:
+            return
+        elif "d2l-todo" in node.astext():
+            words, link = TO_TRY_IT, "run this chapter"
+        inside = f'{words}<a href="#run-this-chapter">{link}</a>.' if words else ""
+        kind = "live-bar live-not" if cell.torch else "live-bar"
+        bar = f'<div class="{kind}">{inside}</div>'
+        node.insert(1, nodes.raw("", bar, format="html"))
+
+
+def pack(library: Path = LIBRARY) -> bytes:
+    """Return the library, what it needs and what runs it as one archive, the same every time."""
+    files = {path.name: path for path in (HERE / name for name in SHIPPED)}
+    for package in (library, *(folder_of(name) for name in ("array_api_compat", "lazy_loader"))):
+        for path in sorted(package.rglob("*")):
+            name = path.relative_to(package.parent)
+            if path.is_file() and not (set(LEFT_OUT) | {"tests"}) & set(name.parts):
+                files[name.as_posix()] = path
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), path.read_bytes(), 8)
+    return packed.getvalue()
+
+
+def folder_of(package: str) -> Path:
+    """Return where a package is installed."""
+    return Path(find_spec(package).origin).parent
+
+
+def self_hosts(app) -> bool:
+    """Tell whether the book brings Pyodide with it."""
+    return bool(app.config.live.get("self_host") or os.environ.get("LIVE_SELF_HOST"))
+
+
+def fetched(name: str, wanted: str) -> bytes:
+    """Return a file of Pyodide, from PYODIDE_DIR or its public server, if it has the right hash."""
+    folder = os.environ.get("PYODIDE_DIR")
+    if folder:
+        content = Path(folder, name).read_bytes()
+    else:
+        with urlopen(CDN + name, timeout=60) as answer:
+            content = answer.read()
+    if "sha256-" + base64.b64encode(hashlib.sha256(content).digest()).decode() != wanted:
+        raise ValueError(f"{name} is not the file of Pyodide {VERSION}: its hash differs")
+    return content
+
+
+def host_pyodide(folder: Path) -> None:
+    """Write Pyodide, and the packages that cells import, into the book."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, wanted in HASHES.items():
+        if not (folder / name).exists():
+            (folder / name).write_bytes(fetched(name, wanted))
+    lock = json.loads((folder / "pyodide-lock.json").read_text("utf8"))["packages"]
+    names, wanted_packages = [*PACKAGES], set()
+    while names:
+        if (name := names.pop()) not in wanted_packages:
+            wanted_packages.add(name)
+            names += lock[name]["depends"]
+    for package in map(lock.__getitem__, sorted(wanted_packages)):
+        if not (folder / package["file_name"]).exists():
+            wanted = "sha256-" + base64.b64encode(bytes.fromhex(package["sha256"])).decode()
+            (folder / package["file_name"]).write_bytes(fetched(package["file_name"], wanted))
+
+
+def write(app, exception) -> None:
+    """Write the archive of the library and where things are."""
+    if exception or app.builder.name != "html":
+        return
+    folder = Path(app.outdir, "_static", "live")
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("d2lmini-*.zip"):
+        old.unlink()
+    archive = pack()
+    name = f"d2lmini-{hashlib.sha256(archive).hexdigest()[:12]}.zip"
+    (folder / name).write_bytes(archive)
+    if self_hosts(app):
+        host_pyodide(folder / f"pyodide-{VERSION}")
+    settings = {
+        "pyodide": f"pyodide-{VERSION}/" if self_hosts(app) else CDN,
+        "archive": name,
+        "hashes": HASHES,
+    }
+    text = f"export default {json.dumps(settings, separators=(',', ':'))};\n"
+    (folder / "settings.mjs").write_text(text, "utf8")
+
+
+def load(app, pagename, templatename, context, doctree) -> None:
+    """Load what brings the cells to life, on the pages that have some."""
+    body = context.get("body", "")
+    if app.builder.name == "html" and '<div class="live-bar' in body:
+        module = context["pathto"]("_static/live/cells.mjs", resource=True)
+        context["body"] = body + LOADER.format(module=module)
+
+
+def setup(app):
+    """Register the setting, the transform and what is written."""
+    app.add_config_value("live", {}, "html")
+    app.add_post_transform(FindLiveCells)
+    app.connect("html-page-context", load, priority=930)
+    app.connect("build-finished", write, priority=860)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

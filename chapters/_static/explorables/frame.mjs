@@ -1,0 +1,60 @@
+// What the explorables share: drawing, controls with a label, ends and a mark, and the sentence.
+export const make = (tag, attributes = {}, ...inside) => fill(document.createElement(tag), attributes, inside);
+export const draw = (tag, attributes = {}, ...inside) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, inside);
+function fill(made, attributes, inside) {
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...inside);
+  return made;
+}
+export const set = (part, attributes) => fill(part, attributes, []);
+export const text = (x, y, words, attributes = {}) => draw("text", { x, y, ...attributes }, words);
+
+/** A drawing of this size; what it shows is said by the sentence beneath. */
+export const picture = (width, height, ...inside) =>
+  draw("svg", { viewBox: `0 0 ${width} ${height}`, style: `max-width:${width * 1.25}px` }, ...inside);
+
+/** A slider: what is shown of its value, its two ends, and a mark where one usually is. */
+export function slider({ label, min, max, step, value, usual, ends, show, input }) {
+  const control = make("input", { type: "range", min, max, step, value });
+  const shown = make("output", {});
+  const share = (usual - min) / (max - min);
+  const says = () => { shown.textContent = show(control.valueAsNumber); control.setAttribute("aria-valuetext", shown.textContent); };
+  control.addEventListener("input", () => { says(); input(); });
+  says();
+  const box = make("label", { class: "ex-slider" }, make("span", {}, `${label} `, shown), control,
+    make("span", { class: "ex-ends", "aria-hidden": "true" }, make("span", {}, ends[0]),
+      make("span", { class: "ex-usual", style: `--at:${share}` }, "▴"), make("span", {}, ends[1])));
+  return { box, control, get value() { return control.valueAsNumber; }, put(x) { control.value = x; says(); } };
+}
+
+/** The parts of an explorable: where it is drawn, its controls, and the sentence beneath. */
+export function frame(root, drawings, ...controls) {
+  const drawing = make("div", { class: "ex-drawing", role: "img" }, ...drawings);
+  const place = root.dataset.replaces && document.querySelector(`#${root.dataset.replaces} .d2lmini-figure`);
+  (place || root.querySelector(".ex-drawing")).replaceWith(drawing);
+  root.querySelector(".ex-controls").replaceChildren(...controls);
+  root.dataset.state = "ready";
+  const says = root.querySelector(".ex-says");
+  let waiting;
+  return (words) => { // not at each step of a finger: a screen reader would read them all
+    set(drawing, { "aria-label": words });
+    clearTimeout(waiting);
+    if (says.textContent !== words) waiting = setTimeout(() => { says.textContent = words; }, 120);
+  };
+}
+
+/** Call with the place in the drawing wherever a finger or the mouse is pressed on it. */
+export function dragged(drawing, part, move) {
+  const at = (event) => {
+    const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(drawing.getScreenCTM().inverse());
+    move(place.x, place.y);
+  };
+  part.style.touchAction = "none";
+  part.addEventListener("pointerdown", (event) => {
+    event.preventDefault();
+    part.setPointerCapture(event.pointerId);
+    at(event);
+  });
+  part.addEventListener("pointermove", (event) => { if (part.hasPointerCapture(event.pointerId)) at(event); });
+}

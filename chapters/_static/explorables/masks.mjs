@@ -1,0 +1,86 @@
+// Chapter 3: choose a sentence and the word that asks, click the mask, and read the word's ledger and output.
+import { masked } from "./math.mjs";
+import { draw, frame, make, picture, set, text } from "./frame.mjs";
+
+const two = (x) => x.toFixed(2).replace("-", "−");
+
+/** What a reader sees, in words; the build writes the first of these sentences. */
+export function sentence(words, asks, seen, { weights, output }) {
+  const word = words[asks];
+  if (!seen.some(Boolean)) return `Nothing is left for ${word} to see, so its weights and its output are all 0. Click a cell of its row to show a word again.`;
+  const best = weights.indexOf(Math.max(...weights));
+  const hidden = words.filter((_, j) => !seen[j]);
+  const sees = hidden.length ? `${word} does not see ${hidden.join(", ")}` : `${word} sees every word`;
+  return `${sees}. Most of its weight, ${two(weights[best])}, is on ${words[best]}, and the answer has ${two(output[0])} of food and ${two(output[1])} of technology. ${hidden.length ? "Choose another word, or the other sentence." : `Hide ${words[best]} from it, and look who takes over.`}`;
+}
+
+export function mount(root, { sentences, embedding, components }) {
+  const choice = make("select", {}, ...sentences.map((words) => make("option", {}, words.join(" "))));
+  const button = (words, action) => { const made = make("button", { type: "button" }, words); made.addEventListener("click", action); return made; };
+  const grid = make("table", { role: "grid", "aria-label": "the mask: a row for each word that asks, a column for each word that may be seen", class: "ex-grid-table" });
+  const bars = components.map((name, i) => {
+    const y = 22 + 26 * i;
+    const bar = draw("rect", { y: y - 11, height: 14, rx: 2, class: "ex-output" });
+    const number = text(300, y, "", { "text-anchor": "end" });
+    return { bar, number, parts: [text(74, y, name, { class: "ex-output", "text-anchor": "end" }), bar, number] };
+  });
+  const steps = make("table", { class: "ex-steps" });
+  const answer = picture(306, 26 * components.length + 6, draw("line", { x1: 140, x2: 140, y1: 6, y2: 26 * components.length + 2, class: "ex-grid" }), ...bars.flatMap((bar) => bar.parts));
+  let words, vectors, mask, asks, cells, at;
+  const restart = () => {
+    words = sentences[choice.selectedIndex];
+    vectors = words.map((word) => embedding[word]);
+    asks = words.indexOf("apple");
+    at = [asks, 0];
+    mask = words.map(() => words.map(() => true));
+    build();
+    update();
+  };
+  choice.addEventListener("change", restart);
+  const all = (rule) => () => { mask = mask.map((row, i) => row.map((_, j) => rule(i, j))); update(); };
+  const say = frame(root, [grid, answer], make("label", { class: "ex-choice" }, "sentence", choice),
+    make("div", { class: "ex-buttons" }, button("See all", all(() => true)), button("Only what came before", all((i, j) => j <= i))));
+  root.querySelector(".ex-controls").before(steps);
+  root.querySelector(".ex-drawing").setAttribute("role", "group"); // it is a table, not a picture
+  restart();
+
+  function build() {
+    cells = words.map((word, i) => words.map((other, j) => {
+      const cell = make("td", { role: "gridcell", tabindex: -1 });
+      cell.addEventListener("click", () => { asks = i; at = [i, j]; mask[i][j] = !mask[i][j]; update(); });
+      cell.addEventListener("focus", () => { at = [i, j]; if (asks !== i) { asks = i; update(); } });
+      return cell;
+    }));
+    const head = make("tr", { role: "row" }, make("td", {}), ...words.map((word) => make("th", { scope: "col", class: "ex-key-word" }, word)));
+    grid.replaceChildren(head, ...words.map((word, i) => make("tr", { role: "row" }, make("th", { scope: "row", class: "ex-query-word" }, word), ...cells[i])));
+  }
+  grid.addEventListener("keydown", (event) => {
+    const [i, j] = at, last = words.length - 1;
+    const to = { ArrowUp: [Math.max(0, i - 1), j], ArrowDown: [Math.min(last, i + 1), j], ArrowLeft: [i, Math.max(0, j - 1)], ArrowRight: [i, Math.min(last, j + 1)] }[event.key];
+    if (to) cells[to[0]][to[1]].focus();
+    else if (event.key === " " || event.key === "Enter") cells[i][j].click();
+    else return;
+    event.preventDefault();
+  });
+
+  function update() {
+    const found = words.map((_, i) => masked(vectors[i], vectors, vectors, mask[i]));
+    cells.forEach((row, i) => row.forEach((cell, j) => {
+      const seen = mask[i][j], weight = found[i].weights[j];
+      set(cell, { "aria-selected": seen, class: seen ? "" : "ex-hidden", tabindex: i === at[0] && j === at[1] ? 0 : -1, style: `--w:${weight}`,
+        "aria-label": `${words[i]} ${seen ? `sees ${words[j]}, weight ${two(weight)}` : `does not see ${words[j]}`}` });
+      cell.textContent = seen ? two(weight) : "–";
+      cell.parentNode.classList.toggle("ex-asks", i === asks);
+    }));
+    const { scores, scaled, weights, output } = found[asks];
+    const line = (name, row) => make("tr", {}, make("th", { scope: "row" }, name), ...row.map((x, j) => make("td", {}, mask[asks][j] ? two(x) : "–")));
+    steps.replaceChildren(make("caption", {}, `The ledger of ${words[asks]}`), make("tr", {}, make("td", {}), ...words.map((word) => make("th", { scope: "col" }, word))),
+      line("score", scores), line("scaled", scaled), line("weight", weights));
+    bars.forEach(({ bar, number }, i) => {
+      const long = 40 * output[i];
+      set(bar, { x: 140 + Math.min(0, long), width: Math.abs(long) });
+      number.textContent = two(output[i]);
+    });
+    say(sentence(words, asks, mask[asks], found[asks]));
+  }
+}

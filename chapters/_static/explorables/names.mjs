@@ -1,0 +1,48 @@
+// Chapter 1: type a name as you heard it; the eight bars answer at each key press.
+import { mix, softmax, trigramScores } from "./math.mjs";
+import { draw, frame, make, picture, set, slider, text } from "./frame.mjs";
+
+/** What a reader sees, in words; the build writes the first of these sentences. */
+export function sentence(asked, names, scores, weights, output) {
+  const best = weights.indexOf(Math.max(...weights));
+  const out = output.toFixed(1);
+  if (Math.max(...scores) === 0) return `Nothing in “${asked}” occurs in a stored name, so all eight weigh the same and the answer is the plain average, ${out}. Type a part of a name.`;
+  if (weights[best] > 0.95) return `“${asked}” is answered by ${names[best]}, with ${weights[best].toFixed(2)} of the weight, and the answer is ${out}. Leave out letters until a second name joins in, or raise the temperature.`;
+  return `“${asked}” fits ${names[best]} best, with ${weights[best].toFixed(2)} of the weight, and the answer is ${out}. Type on, and see who gains.`;
+}
+
+export function mount(root, { asked, names, values, temperature }) {
+  const rows = names.map((name, i) => {
+    const y = 34 + 26 * i;
+    const score = text(192, y, "", { "text-anchor": "end" });
+    const bar = draw("rect", { x: 208, y: y - 11, height: 14, rx: 2, class: "ex-weight" });
+    const share = text(382, y, "", { "text-anchor": "end" });
+    return { score, bar, share, parts: [text(142, y, name, { class: "ex-key", "text-anchor": "end" }), score,
+      draw("rect", { x: 208, y: y - 11, width: 130, height: 14, rx: 2, class: "ex-ground" }), bar, share,
+      text(440, y, values[i], { class: "ex-value", "text-anchor": "end" })] };
+  });
+  const out = text(440, 256, "", { class: "ex-output ex-large", "text-anchor": "end" });
+  const head = (x, words, kind = "") => text(x, 10, words, { "text-anchor": "end", class: kind });
+  const drawing = picture(452, 268, head(142, "key", "ex-key"), head(192, "score"), head(382, "weight", "ex-weight"), head(440, "value", "ex-value"),
+    ...rows.flatMap((row) => row.parts), text(382, 256, "answer", { class: "ex-output", "text-anchor": "end" }), out);
+  const name = make("input", { type: "text", value: asked, maxlength: 40, spellcheck: "false", autocomplete: "off", autocapitalize: "off" });
+  name.addEventListener("input", update);
+  const box = make("label", { class: "ex-text" }, make("span", {}, "a name, as you heard it"), name);
+  const warm = slider({ label: "temperature", min: -2, max: 1, step: 0.05, value: Math.log10(temperature), usual: Math.log10(temperature), ends: ["0.01", "10"],
+    show: (x) => Number((10 ** x).toPrecision(2)).toString(), input: update });
+  const say = frame(root, [drawing], box, warm.box);
+  update();
+
+  function update() {
+    const scores = trigramScores(name.value, names);
+    const weights = softmax(scores.map((score) => score / 10 ** warm.value));
+    const [output] = mix(weights, values.map((value) => [value]));
+    rows.forEach((row, i) => {
+      row.score.textContent = scores[i].toFixed(2);
+      row.share.textContent = weights[i].toFixed(2);
+      set(row.bar, { width: 130 * weights[i] });
+    });
+    out.textContent = output.toFixed(1);
+    say(sentence(name.value, names, scores, weights, output));
+  }
+}

@@ -1,0 +1,56 @@
+// Chapter 2: the temperature and three scores; the output glides in the triangle, and its path stays.
+import { largestSlope, mix, softmax, valuesUsed } from "./math.mjs";
+import { draw, frame, make, picture, set, slider, text } from "./frame.mjs";
+
+const place = ([x, y]) => [24 + 42 * x, 288 - 42 * y];
+const NAMES = ["A", "B", "C"];
+
+/** What a reader sees, in words; the build writes the first of these sentences. */
+export function sentence(weights) {
+  const best = weights.indexOf(Math.max(...weights));
+  const used = valuesUsed(weights).toFixed(2);
+  const slope = largestSlope(weights);
+  const numbers = `The weights ${weights.map((w) => w.toFixed(2)).join(", ")} use ${used} of 3 values, and the largest slope of the softmax is ${slope < 0.001 ? "below 0.001" : slope.toFixed(3)}.`;
+  if (slope < 0.01) return `${numbers} The point sits in the corner ${NAMES[best]}, where changing a score moves nothing. Raise the temperature.`;
+  if (valuesUsed(weights) > 2.97) return `${numbers} The point is near the mean of the values. Lower the temperature, or move one score.`;
+  return `${numbers} The point leans to ${NAMES[best]}. Lower the temperature and watch the path into a corner.`;
+}
+
+export function mount(root, { scores, values }) {
+  const corners = values.map(place);
+  const trail = draw("polyline", { class: "ex-output ex-trail" });
+  const point = draw("circle", { r: 7, class: "ex-output" });
+  const bars = NAMES.map((name, i) => {
+    const y = 60 + 44 * i;
+    const bar = draw("rect", { x: 350, y: y - 12, height: 15, rx: 2, class: "ex-weight" });
+    const share = text(462, y, "", { "text-anchor": "end" });
+    return { bar, share, parts: [text(340, y, name, { class: "ex-value", "text-anchor": "end" }), draw("rect", { x: 350, y: y - 12, width: 70, height: 15, rx: 2, class: "ex-ground" }), bar, share] };
+  });
+  const figure = (y, words) => { const number = text(462, y, "", { "text-anchor": "end" }); return { number, parts: [text(328, y, words), number] }; };
+  const used = figure(200, "values used"), slope = figure(224, "largest slope");
+  const drawing = picture(480, 300,
+    draw("polygon", { points: corners.join(" "), class: "ex-area" }),
+    ...corners.flatMap(([x, y], i) => [draw("circle", { cx: x, cy: y, r: 5, class: "ex-value" }), text(x, y + (i ? 22 : -12), NAMES[i], { class: "ex-value", "text-anchor": "middle" })]),
+    trail, point, text(350, 30, "weights", { class: "ex-weight" }), ...bars.flatMap((bar) => bar.parts), ...used.parts, ...slope.parts);
+  const warm = slider({ label: "temperature", min: -1.5, max: 2, step: 0.02, value: 0, usual: 0, ends: ["0.03", "100"],
+    show: (x) => Number((10 ** x).toPrecision(2)).toString(), input: update });
+  const each = scores.map((score, i) => slider({ label: `score of ${NAMES[i]}`, min: -3, max: 3, step: 0.1, value: score, usual: score, ends: ["−3", "3"],
+    show: (x) => x.toFixed(1).replace("-", "−"), input: update }));
+  const again = make("button", { type: "button" }, "Clear the path");
+  again.addEventListener("click", () => { path = path.slice(-1); set(trail, { points: path.join(" ") }); });
+  const say = frame(root, [drawing], warm.box, ...each.map((one) => one.box), again);
+  let path = [];
+  update();
+
+  function update() {
+    const weights = softmax(each.map((one) => one.value / 10 ** warm.value));
+    const [x, y] = place(mix(weights, values));
+    path = [...path, [x, y]].slice(-600);
+    set(trail, { points: path.join(" ") });
+    set(point, { cx: x, cy: y });
+    bars.forEach(({ bar, share }, i) => { set(bar, { width: 70 * weights[i] }); share.textContent = weights[i].toFixed(2); });
+    used.number.textContent = valuesUsed(weights).toFixed(2);
+    slope.number.textContent = largestSlope(weights).toFixed(3);
+    say(sentence(weights));
+  }
+}

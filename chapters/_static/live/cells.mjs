@@ -1,0 +1,231 @@
+// Brings the cells of a page to life: Run, Edit, Stop, Reset. Nothing is loaded before the first Run.
+// What the reader writes, and which exercises are solved, stays on this device (see kept.mjs).
+import { colour, editor } from "./editor.mjs";
+import { forget, kept, keep, keptAnything } from "./kept.mjs";
+import { show } from "./output.mjs";
+import settings from "./settings.mjs";
+
+const here = (address) => new URL(address, import.meta.url).href;
+const sent = { ...settings, pyodide: here(settings.pyodide), archive: here(settings.archive) };
+const RUN_THE_CHAPTER = '<a href="#run-this-chapter">run this chapter as a notebook</a>';
+const make = (tag, properties, ...inside) => {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...inside);
+  return made;
+};
+
+let worker = null;
+let current = null; // the cell that runs, which may be one that another needs
+const waiting = []; // the cells that were asked for, the first of them running
+
+class Cell {
+  constructor(root) {
+    this.root = root;
+    this.id = root.id.slice(5);
+    this.pre = root.querySelector(".cell_input pre");
+    this.original = this.pre.textContent.replace(/\n$/, "");
+    this.pieces = [];
+  }
+  get code() { return this.area ? this.area.value : this.original; }
+  get edited() { return this.code !== this.original; }
+
+  enliven(number) {
+    const button = (name, label, action) => {
+      const made = make("button", { type: "button", className: `live-${name}`, onclick: action }, label);
+      made.setAttribute("aria-label", `${label} cell ${number}`);
+      return made;
+    };
+    const { root } = this;
+    this.buttons = {
+      run: button("run", "Run", () => this.run()),
+      edit: button("edit", "Edit", () => this.edit()),
+      stop: button("stop", "Stop", stop),
+      reset: button("reset", "Reset", () => this.reset()),
+    };
+    this.status = make("span", { className: "live-status" });
+    this.status.setAttribute("role", "status");
+    this.bar = root.querySelector(".live-bar");
+    this.bar.replaceChildren(...Object.values(this.buttons), this.status);
+    this.out = make("div", { className: "live-output" });
+    this.out.dataset.liveOutput = "";
+    this.out.setAttribute("aria-live", "polite");
+    const caption = root.querySelector("figcaption");
+    if (caption) caption.before(this.out); else this.bar.after(this.out);
+    this.state = "idle";
+    root.dataset.live = "";
+    this.area = editor(this.pre, this.original, {
+      changed: () => this.changed(),
+      run: (next) => { this.run(); if (next) this.next?.edit(); },
+    });
+    const code = kept().code[this.id];
+    if (code !== undefined && code !== this.original) this.write(code);
+    this.changed(false);
+  }
+  get state() { return this.out.dataset.state; }
+  set state(state) {
+    this.out.dataset.state = state;
+    this.out.setAttribute("aria-busy", state === "loading" || state === "running");
+    const busy = waiting.includes(this);
+    this.buttons.stop.disabled = !busy;
+    this.buttons.run.disabled = busy;
+    this.buttons.reset.disabled = !this.edited && state === "idle";
+  }
+  write(code) { this.area.value = code; colour(this.pre, code); }
+  changed(store = true) {
+    if (store) keep((page) => { if (this.edited) page.code[this.id] = this.code; else delete page.code[this.id]; });
+    this.root.classList.toggle("live-edited", this.edited);
+    this.state = this.state;
+    sayWhatIsKept();
+  }
+  edit() {
+    const fold = this.root.querySelector("details.hide");
+    if (fold) fold.open = true;
+    this.area.focus();
+  }
+  reset() {
+    if (waiting.includes(this)) stop();
+    this.write(this.original);
+    this.clear();
+    this.state = "idle";
+    this.say("");
+    this.changed();
+    this.buttons.run.focus();
+  }
+  clear() {
+    this.pieces = [];
+    this.out.replaceChildren();
+    this.root.classList.remove("live-shown");
+  }
+  say(text) { this.status.innerHTML = text; }
+
+  run() {
+    if (waiting.includes(this)) return;
+    waiting.push(this);
+    this.clear();
+    this.state = "loading";
+    this.say(waiting.length > 1 ? "Waiting …" : "Starting …");
+    if (document.activeElement === this.buttons.run) this.buttons.stop.focus();
+    worker ??= start();
+    const page = cells.map(({ id, code }) => ({ id, code }));
+    worker.postMessage({ id: this.id, page, settings: sent });
+  }
+  put(piece) {
+    this.root.classList.add("live-shown");
+    show(this.out, piece, cellOf);
+  }
+  end(state, text) {
+    const at = document.activeElement;
+    this.state = state;
+    this.say(text);
+    if (at === this.buttons.stop) this.buttons.run.focus();
+    if (this.exercise && this.out.querySelector(".d2l-pass")) {
+      keep((page) => { page.solved = [...new Set([...page.solved, this.id])]; });
+      markSolved();
+      sayWhatIsKept();
+    }
+  }
+}
+
+const cells = [...document.querySelectorAll("div.cell[id^=cell-]")].map((root) => new Cell(root));
+const cellOf = (id) => cells.find((cell) => cell.id === id);
+
+function start() {
+  const made = new Worker(here("worker.mjs"), { type: "module" });
+  made.onmessage = ({ data }) => { if (made === worker) hear(data); };
+  made.onerror = (event) => {
+    event.preventDefault();
+    if (made === worker) hear({ state: "broken", id: waiting[0]?.id, fatal: true, text: event.message || "" });
+  };
+  return made;
+}
+
+function hear({ id, state, text, piece, finished, fatal }) {
+  const target = waiting[0];
+  if (!target) return;
+  if (piece) {
+    // What another cell needs runs in silence, unless the reader has changed it, or it fails.
+    if (current === target || (current.edited && current.out)) current.put(piece); else current.pieces.push(piece);
+  } else if (state === "loading") {
+    target.state = "loading";
+    target.say(text);
+  } else if (state === "running") {
+    current = cellOf(id);
+    current.pieces = [];
+    if (current === target) target.state = "running";
+    else if (current.edited && current.out) { current.clear(); current.state = "running"; }
+    target.say(current === target ? "Running …" : "Running what it needs …");
+  } else if (state === "done" || state === "error") {
+    const failed = state === "error";
+    if (current === target) target.end(state, failed ? "Error" : "Done");
+    else if (failed || (current.edited && current.out)) {
+      if (failed) for (const one of current.pieces) (current.out ? current : target).put(one);
+      if (current.out) { current.state = state; current.say(failed ? "Error" : "Done"); }
+    }
+    if (failed && current !== target) {
+      if (current.out) target.put({ kind: "note", text: "A cell above that this one needs has stopped with an error: ", cell: current.id });
+      target.end("error", "Error");
+    }
+  } else if (state === "broken") {
+    if (fatal) { give_up(`Python broke down${text ? ` (${text})` : ""}. The next Run starts it again.`); return; }
+    target.put({ kind: "note", text: `Python could not be loaded (${text}). What the page shows still holds, and you can ` });
+    target.out.lastChild.insertAdjacentHTML("beforeend", `${RUN_THE_CHAPTER}.`);
+    target.root.classList.remove("live-shown"); // the stored output stays
+    target.end("error", "Not loaded");
+  }
+  if (finished !== undefined) next();
+}
+
+function next() {
+  const [done] = waiting.splice(0, 1);
+  done.state = done.state === "loading" || done.state === "running" ? "error" : done.state;
+}
+
+function give_up(text) {
+  worker?.terminate();
+  worker = null;
+  for (const cell of waiting.splice(0)) {
+    cell.put({ kind: "note", text });
+    cell.end("error", text.split(/[ .]/)[0] === "Stopped" ? "Stopped" : "Error");
+  }
+  for (const cell of cells) if (cell.out && cell.state === "running") cell.state = "idle";
+  current = null;
+}
+function stop() { give_up("Stopped. The next Run starts Python again; what you typed is still there."); }
+
+function markSolved() {
+  const { solved } = kept();
+  const all = cells.filter((cell) => cell.exercise);
+  const done = all.filter((cell) => solved.includes(cell.id));
+  for (const cell of all) {
+    cell.root.closest("section")?.classList.toggle("live-solved", done.includes(cell));
+  }
+  for (const link of document.querySelectorAll('.page-toc a[href="#exercises"]')) {
+    link.querySelector(".live-count")?.remove();
+    if (done.length) link.append(make("span", { className: "live-count" }, ` ${done.length} of ${all.length}`));
+  }
+}
+
+let forgetting;
+function sayWhatIsKept() {
+  const line = document.querySelector("#run-this-chapter");
+  if (!line) return;
+  forgetting ??= make("span", { className: "live-kept" }, " What you change here is kept on this device. ",
+    make("button", { type: "button", onclick: forgetAll }, "Forget it"));
+  if (keptAnything()) line.append(forgetting); else forgetting.remove();
+}
+function forgetAll() {
+  if (!confirm("Forget all that you have written and solved in this book?")) return;
+  forget();
+  for (const cell of live) cell.reset();
+  markSolved();
+  sayWhatIsKept();
+}
+
+const live = cells.filter((cell) => cell.root.querySelector(".live-bar:not(.live-not)"));
+live.forEach((cell, place) => {
+  cell.exercise = cell.root.querySelector(".d2l-todo") !== null;
+  cell.next = live[place + 1];
+  cell.enliven(place + 1);
+});
+markSolved();
+addEventListener("storage", markSolved); // solved in another window

@@ -1,0 +1,112 @@
+// Shows what a cell puts out, as the page shows what was stored. HTML that comes from the worker may have
+// been made by whatever ran there: nothing in it acts, and nothing of it is loaded from elsewhere.
+const FORBIDDEN = "script, style, link, meta, base, iframe, object, embed, form, input, button, textarea, select, template";
+const DARK = /--dark:\s*url\(([^)]*)\)/;
+
+function clean(html) {
+  const { body } = new DOMParser().parseFromString(html, "text/html");
+  for (const part of body.querySelectorAll(FORBIDDEN)) part.remove();
+  for (const part of body.querySelectorAll("*")) {
+    for (const { name, value } of [...part.attributes]) {
+      const address = ["href", "src", "xlink:href", "action", "srcset", "data"].includes(name);
+      if (name.startsWith("on") || name === "id" || (address && !/^(data:image\/|#)/.test(value))) part.removeAttribute(name);
+    }
+  }
+  return body;
+}
+
+/** Return a figure of the library as a page has it: a drawing for each theme. */
+function figure(found) {
+  const light = found.querySelector("img");
+  const address = light.style.cssText.match(DARK)?.[1].replace(/^["']|["']$/g, "");
+  const wide = light.width > 520 || Number(light.getAttribute("width")) > 520;
+  light.removeAttribute("style");
+  const holder = document.createElement("div");
+  light.before(holder);
+  if (wide) {
+    holder.className = "d2lmini-wide";
+    holder.tabIndex = 0;
+    holder.setAttribute("role", "group");
+    holder.setAttribute("aria-label", "Wide figure");
+    holder.style.setProperty("--least", `${Math.round(0.8 * light.getAttribute("width"))}px`);
+  }
+  holder.append(light);
+  if (address?.startsWith("data:image/")) {
+    const dark = light.cloneNode();
+    light.className = "only-light";
+    dark.className = "only-dark";
+    dark.src = address;
+    holder.append(dark);
+  }
+}
+
+function shown(data) {
+  const box = document.createElement("div");
+  box.className = "output";
+  if (data["text/html"]) {
+    box.append(...clean(data["text/html"]).childNodes);
+    for (const found of box.querySelectorAll(".d2lmini-figure")) figure(found);
+  } else if (data["image/svg+xml"] || data["image/png"]) {
+    const image = new Image();
+    image.alt = data["text/plain"] || "What the code has drawn";
+    image.src = data["image/svg+xml"]
+      ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(data["image/svg+xml"])}`
+      : `data:image/png;base64,${data["image/png"]}`;
+    box.append(image);
+  } else {
+    box.append(text(data["text/plain"] ?? ""));
+  }
+  return box;
+}
+
+function text(words, kind = "") {
+  const pre = document.createElement("pre");
+  pre.className = kind;
+  pre.textContent = words;
+  return pre;
+}
+
+function error({ name, says, lines }, link) {
+  const box = document.createElement("div");
+  box.className = "output live-error";
+  for (const { line, code, where, cell } of lines) {
+    const place = document.createElement("p");
+    if (!line) place.textContent = "…";
+    else {
+      const other = link(cell);
+      place.append(`Line ${line}`, ...(other ? [" of ", other] : []), where ? ` in ${where}` : "", ":");
+    }
+    box.append(place);
+    if (line) box.append(text(code));
+  }
+  const message = text(`${name}${says ? `: ${says}` : ""}`, "live-message");
+  box.append(message);
+  return box;
+}
+
+/** Add a piece of output: printed text, something displayed, an error, a remark of the page. */
+export function show(out, piece, cellOf) {
+  const link = (id) => {
+    if (!id || cellOf(id)?.out === out) return null;
+    return Object.assign(document.createElement("a"), { href: `#cell-${id}`, textContent: "another cell" });
+  };
+  if (piece.kind === "stream") {
+    if (!out.lastChild?.classList.contains("live-stream")) out.append(text("", "live-stream"));
+    out.lastChild.append(piece.text);
+  } else if (piece.kind === "note") {
+    const note = Object.assign(document.createElement("p"), { className: "live-note", textContent: piece.text });
+    if (piece.cell) note.append(link(piece.cell) ?? "");
+    out.append(note);
+  } else if (piece.kind === "error") {
+    out.append(error(piece, link));
+  } else {
+    out.append(shown(piece.data));
+    for (const explorer of out.querySelectorAll(".d2lmini-explorer")) revive(explorer);
+  }
+}
+
+/** Let the script of the page's explorers find one that a cell has made. */
+function revive() {
+  const script = document.querySelector('script[src*="explorer.mjs"]');
+  if (script) document.head.append(Object.assign(document.createElement("script"), { src: script.src }));
+}

@@ -1,0 +1,76 @@
+// Python in a worker of its own: it cannot reach the page, and ending it ends whatever runs in it.
+// Every file is compared with the hash that the build has pinned; the wheels with those in the lock.
+const MEMORY = 1 << 30; // bytes that Python may take
+let booting;
+
+async function boot({ pyodide, hashes, archive }, say) {
+  const grow = WebAssembly.Memory.prototype.grow;
+  WebAssembly.Memory.prototype.grow = function (pages) {
+    if (this.buffer.byteLength + pages * 65536 > MEMORY) throw new RangeError("full");
+    return grow.call(this, pages);
+  };
+  const load = self.fetch;
+  self.fetch = (address, options) => {
+    const name = String(address.url ?? address).split("/").pop();
+    const integrity = name in hashes && String(address.url ?? address).startsWith(pyodide)
+      ? { integrity: hashes[name] } : {};
+    return load(address, { ...options, ...integrity });
+  };
+  const module = async (name) => {
+    const answer = await self.fetch(pyodide + name);
+    if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+    const address = URL.createObjectURL(new Blob([await answer.text()], { type: "text/javascript" }));
+    const found = await import(address);
+    URL.revokeObjectURL(address);
+    return found;
+  };
+  say("Loading Python (about 9 MB, once) …");
+  const [{ loadPyodide }] = await Promise.all([module("pyodide.mjs"), module("pyodide.asm.js")]);
+  const library = load(archive).then((answer) => {
+    if (!answer.ok) throw new Error(`the library of the book: ${answer.status}`);
+    return answer.arrayBuffer();
+  });
+  const py = await loadPyodide({ indexURL: pyodide, packages: ["numpy"], env: { MPLBACKEND: "agg" } });
+  py.unpackArchive(await library, "zip", { extractDir: "/home/pyodide" });
+  self.fetch = load;
+  say("Starting Python …");
+  const runner = py.pyimport("liverunner").Runner((piece) => self.postMessage({ piece: JSON.parse(piece) }));
+  return { py, runner, loaded: new Set() };
+}
+
+async function run({ id, page, settings }) {
+  const say = (text) => self.postMessage({ state: "loading", id, text });
+  booting ??= boot(settings, say);
+  const { py, runner, loaded } = await booting.catch((error) => { booting = null; throw error; });
+  const { steps, libraries } = JSON.parse(whole(() => runner.prepare(JSON.stringify(page), id)));
+  for (const name of libraries) {
+    if (loaded.has(name)) continue;
+    say(`Loading ${name} (about 10 MB, once) …`);
+    await py.loadPackage(name, { messageCallback() {} });
+    if (!py.loadedPackages[name]) throw new Error(`${name} is missing`);
+    loaded.add(name);
+  }
+  for (const step of steps) {
+    self.postMessage({ state: "running", id: step });
+    const good = whole(() => runner.run(step));
+    self.postMessage({ state: good ? "done" : "error", id: step });
+    if (!good) return;
+  }
+}
+
+// What Python itself cannot catch, such as a stack that is full, leaves it in no state to go on.
+function whole(call) {
+  try {
+    return call();
+  } catch (error) {
+    throw Object.assign(new Error(String(error?.message || error)), { fatal: true });
+  }
+}
+
+let last = Promise.resolve();
+self.onmessage = ({ data }) => {
+  last = last.then(() => run(data)).catch((error) => {
+    const text = String(error?.message || error).slice(0, 300);
+    self.postMessage({ state: "broken", id: data.id, fatal: Boolean(error?.fatal), text });
+  }).finally(() => self.postMessage({ finished: data.id }));
+};

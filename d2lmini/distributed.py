@@ -1,0 +1,442 @@
+"""Attention over a sequence that several processes hold together (chapter 8).
+
+Each process (a *rank*) holds a slice of the tokens. Keys and values travel round a ring, and what
+each rank has seen of them is merged as the tiles of `tiled_attention` are. The messages are sent by
+``torch.distributed``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from d2lmini._arrays import floating
+from d2lmini._checks import (
+    check_batch,
+    check_flag,
+    check_one_value_for_each_key,
+    check_same_space,
+    check_tables,
+    divided_evenly,
+    whole_number,
+)
+from d2lmini._torch import Tensor, torch, xp
+from d2lmini.efficient import COLUMNS, _merged, _partial
+from d2lmini.masks import _no_later_key
+from d2lmini.scores import _scale_that_fits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torch.distributed import ProcessGroup
+
+__all__ = ["ring_attention", "ring_slices"]
+
+distributed = torch.distributed
+
+TILE = 2**18  # scores of all heads that are in memory at once
+
+
+def ring_slices(length: int, world_size: int, *, causal: bool) -> list[slice]:
+    r"""Cut a sequence for `ring_attention`, so that every rank has as much to do.
+
+    Without a causal mask the slices are equal (to one token). With it a token at position t sees
+    t + 1 keys, so that equal slices would leave the last rank nearly 2 − 1/ranks times the mean;
+    rank r then gets the tokens from :math:`L \sqrt{r / R}` to :math:`L \sqrt{(r + 1) / R}`. That
+    evens out the work, not the memory: of equal slices the memory is even.
+
+    Parameters
+    ----------
+    length : int
+        L, the number of tokens.
+    world_size : int
+        R, the number of ranks.
+    causal : bool
+        Whether `ring_attention` will be causal.
+
+    Returns
+    -------
+    list of slice
+        Slice r is that of rank r.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is not an integer or too small, or `causal` is not a bool.
+
+    Examples
+    --------
+    >>> [(s.start, s.stop) for s in ring_slices(10, 4, causal=False)]
+    [(0, 3), (3, 6), (6, 8), (8, 10)]
+    >>> [(s.start, s.stop) for s in ring_slices(100, 4, causal=True)]
+    [(0, 50), (50, 71), (71, 87), (87, 100)]
+    """
+    length = whole_number("length", length, at_least=0)
+    ranks = whole_number("world_size", world_size, at_least=1)
+    check_flag("causal", causal)
+    if causal:
+        cuts = [round(length * math.sqrt(rank / ranks)) for rank in range(ranks + 1)]
+    else:
+        cuts = [rank * (length // ranks) + min(rank, length % ranks) for rank in range(ranks + 1)]
+    return [slice(start, stop) for start, stop in itertools.pairwise(cuts)]
+
+
+def ring_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    group: ProcessGroup | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """Attend over a sequence of which each rank holds a slice; all ranks call it together.
+
+    Every rank gives its own tokens, in the order of the ranks, and gets their output: that of
+    `attention` over the whole sequence. In turn each rank meets the keys and values of all others,
+    which travel round. None holds more than one slice of them at a time, and no weights.
+
+    Parameters
+    ----------
+    query : tensor, shape (..., h, n, d)
+    key : tensor, shape (..., g, m, d)
+    value : tensor, shape (..., g, m, d_v)
+        This rank's slice. The lengths n and m may differ from rank to rank, all else may not. The
+        heads h are a multiple of the key-value heads g (grouped heads); other leading axes
+        broadcast. Without a head axis there is one head.
+    group : torch.distributed.ProcessGroup, optional
+        The ranks that take part; all unless given.
+    causal : bool
+        Hide later keys, in the order of the ranks (see `causal_mask`: the last query of the last
+        rank sees every key). `ring_slices` says how to cut for even work.
+    scale : float, optional
+        What the dot product is multiplied by; 1/√d unless given.
+
+    Returns
+    -------
+    tensor, shape (..., h, n, d_v)
+        This rank's slice of the output. Gradients travel round as well: if one rank calls
+        ``backward``, all must.
+
+    Raises
+    ------
+    TypeError, ValueError
+        On every rank, if what one of them gave is not a tensor of real numbers, does not fit
+        together, or differs from that of the others in more than the length.
+    RuntimeError
+        If no process group is initialised, or another rank has ended or does not answer within the
+        timeout of the group (``init_process_group(timeout=...)``).
+
+    References
+    ----------
+    Liu, Zaharia and Abbeel, "Ring attention with blockwise transformers for near-infinite context",
+    2023.
+
+    Examples
+    --------
+    In a script that ``torchrun --nproc-per-node 4 script.py`` starts, after
+    ``torch.distributed.init_process_group("gloo")``::
+
+        own = ring_slices(length, world_size, causal=True)[rank]
+        output = ring_attention(query[:, own], key[:, own], value[:, own], causal=True)
+    """
+    ring = _Ring(group)
+    error: Exception | None = None
+    try:
+        inputs = _Inputs(query, key, value, causal, scale)
+        told = ring.tell_all(inputs.about)
+    except (TypeError, ValueError) as found:
+        error, told = found, ring.tell_all(f"{type(found).__name__}: {found}")
+    if error is not None:
+        raise error
+    _check_agreement(told)
+    ring.lengths = [(about["n"], about["m"]) for about in told]
+    rounds: Callable[..., Tensor] = _Rounds.apply
+    return inputs.shaped(rounds(*inputs.canonical, ring, causal, inputs.scale))
+
+
+class _Inputs:
+    """What this rank was given, checked."""
+
+    def __init__(
+        self, query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float | None
+    ) -> None:
+        found, query, key, value = floating(query=query, key=key, value=value)
+        if found is not xp:
+            raise TypeError("query, key and value must be PyTorch tensors: use torch.as_tensor(x)")
+        check_flag("causal", causal)
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            check_tables(**{name: x})
+        check_one_value_for_each_key(key, value)
+        check_same_space(query[..., :0, :].flatten(0, -2), key[..., :0, :].flatten(0, -2))
+        self.scale = 1 / math.sqrt(max(query.shape[-1], 1))
+        if scale is not None:
+            self.scale = _scale_that_fits(xp, scale, query.dtype)
+        self.has_heads = max(x.ndim for x in (query, key, value)) > 2
+        query, key, value = (x if x.ndim > 2 else x[None] for x in (query, key, value))
+        check_batch(key=key, value=value)
+        check_batch(query=query[..., :1, :, :0], key=key[..., :1, :, :0])
+        batch = np.broadcast_shapes(*(tuple(x.shape[:-3]) for x in (query, key, value)))
+        (groups,) = np.broadcast_shapes((key.shape[-3],), (value.shape[-3],))
+        heads = groups if query.shape[-3] == 1 else query.shape[-3]
+        if heads != groups:
+            name = "the number of key-value heads"
+            divided_evenly("the number of query heads", heads, name, max(groups, 1))
+        self.shape = (*batch, heads, query.shape[-2], value.shape[-1])
+        q = query.expand(*self.shape[:-1], query.shape[-1])
+        k, v = (x.expand(*batch, groups, *x.shape[-2:]) for x in (key, value))
+        items = math.prod(batch)
+        shared = heads // groups if groups else 1
+        self.canonical = (
+            q.reshape(items, groups, shared, *q.shape[-2:]),
+            k.reshape(items, groups, *k.shape[-2:]),
+            v.reshape(items, groups, *v.shape[-2:]),
+        )
+        self.about = {
+            "leading axes": self.shape[:-2],
+            "key-value heads": groups,
+            "d": q.shape[-1],
+            "d_v": v.shape[-1],
+            "dtype": str(q.dtype),
+            "causal": bool(causal),
+            "scale": self.scale,
+            "requires_grad": torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)),
+            "n": q.shape[-2],
+            "m": k.shape[-2],
+        }
+
+    def shaped(self, output: Tensor) -> Tensor:
+        """Give the output the axes of the query."""
+        output = output.reshape(self.shape)
+        return output if self.has_heads else output[0]
+
+
+def _check_agreement(told: list[Any]) -> None:
+    """Raise, on every rank the same, if a rank has failed or was given something else."""
+    failed = [f"rank {rank}: {about}" for rank, about in enumerate(told) if isinstance(about, str)]
+    if failed:
+        raise ValueError(f"ring_attention was called wrongly on another rank; {'; '.join(failed)}")
+    for name in told[0]:
+        values = [about[name] for about in told]
+        if name not in ("n", "m") and any(value != values[0] for value in values):
+            listed = ", ".join(f"{value} on rank {rank}" for rank, value in enumerate(values))
+            raise ValueError(f"the ranks must agree in {name}, and have {listed}")
+
+
+# The ring
+
+
+class _Ring:
+    """Who is next, who has how much, and messages."""
+
+    lengths: list[tuple[int, int]]  # n and m of each rank
+
+    def __init__(self, group: ProcessGroup | None) -> None:
+        if not (distributed.is_available() and distributed.is_initialized()):
+            raise RuntimeError(
+                "ring_attention needs a process group, and none is initialised: start the script "
+                'with torchrun and call torch.distributed.init_process_group("gloo") first'
+            )
+        self.group = group
+        self.rank, self.size = distributed.get_rank(group), distributed.get_world_size(group)
+        if self.rank < 0:
+            raise ValueError("this rank is not a member of the group")
+        whole: Any = distributed.group.WORLD if group is None else group
+        self.next, self.previous = (
+            distributed.get_global_rank(whole, (self.rank + step) % self.size) for step in (1, -1)
+        )
+
+    @property
+    def neighbours(self) -> str:
+        return " or ".join(f"rank {rank}" for rank in sorted({self.previous, self.next}))
+
+    def tell_all(self, about: Any) -> list[Any]:
+        """Tell every rank something, and return what each has told."""
+        told = [None] * self.size
+        try:
+            distributed.all_gather_object(told, about, group=self.group)
+        except RuntimeError as error:
+            raise self.silence("another rank") from error
+        return told
+
+    def exchange(self, outgoing: Tensor, incoming: Tensor) -> list[Any]:
+        """Begin to send to the next rank, and to receive from the one before."""
+        sent, received = (x.view(torch.uint8) for x in (outgoing, incoming))  # of any dtype
+        try:
+            return distributed.batch_isend_irecv(
+                [
+                    distributed.P2POp(distributed.isend, sent, self.next, self.group),
+                    distributed.P2POp(distributed.irecv, received, self.previous, self.group),
+                ]
+            )
+        except RuntimeError as error:
+            raise self.silence(self.neighbours) from error
+
+    def wait(self, messages: list[Any]) -> None:
+        """Wait until they have arrived; an error if a neighbour has ended, or is silent."""
+        try:
+            for message in messages:
+                message.wait()
+        except RuntimeError as error:
+            raise self.silence(self.neighbours) from error
+
+    def silence(self, whom: str) -> RuntimeError:
+        return RuntimeError(
+            f"ring_attention on rank {self.rank}: {whom} does not answer. It has ended, does not "
+            "call ring_attention as often as this rank, or is slower than the timeout of "
+            "init_process_group"
+        )
+
+    def start(self, rank: int, which: int) -> int:
+        """Return the position of a rank's first query (which = 0) or key (1) among the keys."""
+        lengths = [each[which] for each in self.lengths]
+        return sum(lengths[:rank]) + (self.total(1) - sum(lengths))
+
+    def total(self, which: int) -> int:
+        return sum(each[which] for each in self.lengths)
+
+
+class _Block:
+    """Keys and values (and their gradients) on their way round, in pieces of some positions.
+
+    A piece is sent on while it is used, and what arrives takes its place, so that beside the block
+    one piece is in memory.
+    """
+
+    def __init__(self, ring: _Ring, tensors: Sequence[Tensor], dtype: torch.dtype) -> None:
+        self.ring = ring
+        self.owner = ring.rank
+        longest = max(m for _, m in ring.lengths)
+        items, groups = tensors[0].shape[:2]
+        self.shapes = [(items, groups, min(COLUMNS, longest), x.shape[-1]) for x in tensors]
+        self.sizes = [math.prod(shape) for shape in self.shapes]
+        pieces = math.ceil(longest / COLUMNS)
+        self.data = tensors[0].new_zeros((pieces, sum(self.sizes)), dtype=dtype)
+        self.arriving = self.data.new_empty(sum(self.sizes))
+        for piece in range(pieces):
+            for own, x in zip(self.parts(piece), tensors, strict=True):
+                own.copy_(x[..., piece * COLUMNS : (piece + 1) * COLUMNS, :])
+
+    @property
+    def starts(self) -> list[int]:
+        """The first position of each piece, within the slice of the block's owner."""
+        return [COLUMNS * piece for piece in range(len(self.data))]
+
+    def parts(self, piece: int) -> list[Tensor]:
+        """Return the tensors of a piece, as long as they are filled: (items, g, positions, d)."""
+        filled = self.ring.lengths[self.owner][1] - COLUMNS * piece
+        pieces = torch.split(self.data[piece], self.sizes)
+        return [
+            x.view(shape)[..., : max(filled, 0), :]
+            for x, shape in zip(pieces, self.shapes, strict=True)
+        ]
+
+    def send(self, piece: int) -> list[Any]:
+        """Begin to pass a piece on; until `receive` it may be read, not written."""
+        return self.ring.exchange(self.data[piece], self.arriving)
+
+    def receive(self, piece: int, messages: list[Any]) -> None:
+        """Put what has arrived in its place."""
+        self.ring.wait(messages)
+        self.data[piece].copy_(self.arriving)
+
+    def moved(self) -> None:
+        """All pieces have been passed on: the block is that of the rank before."""
+        self.owner = (self.owner - 1) % self.ring.size
+
+
+class _Rounds(torch.autograd.Function):
+    """Forward and backward, each a journey round the ring."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,  # (items, g, h / g, n, d)
+        key: Tensor,  # (items, g, m, d)
+        value: Tensor,  # (items, g, m, d_v)
+        ring: _Ring,
+        causal: bool,
+        scale: float,
+    ) -> Tensor:
+        wide = torch.promote_types(query.dtype, torch.float32)
+        output = value.new_empty((*query.shape[:-1], value.shape[-1]), dtype=wide)  # Σ e v so far
+        largest = output.new_full((*query.shape[:-1], 1), -torch.inf)
+        total = torch.zeros_like(largest)
+        output.zero_()
+        block = _Block(ring, (key, value), query.dtype)
+        for step in range(ring.size):
+            for piece, start in enumerate(block.starts):
+                messages = block.send(piece) if step + 1 < ring.size else []
+                k, v = (x[:, :, None].to(wide) for x in block.parts(piece))
+                for rows, visible in _rows(ring, block.owner, start, k.shape[-2], query, causal):
+                    scores = (query[..., rows, :].to(wide) * scale) @ k.mT
+                    part = _partial(xp, scores, v, visible)
+                    state = largest[..., rows, :], total[..., rows, :], output[..., rows, :]
+                    for kept, new in zip(state, _merged(xp, state, part), strict=True):
+                        kept.copy_(new)
+                if messages:
+                    block.receive(piece, messages)
+            block.moved()
+        output /= total.where(total > 0, 1.0)
+        log_total = (largest + total.log()).where(total > 0, 0.0)  # e^(a - this) is the weight
+        result = output.to(value.dtype)
+        ctx.save_for_backward(query, key, value, result, log_total)
+        ctx.ring, ctx.causal, ctx.scale = ring, causal, scale
+        return result
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, output, log_total = ctx.saved_tensors
+        ring, causal, scale = ctx.ring, ctx.causal, ctx.scale
+        wide = log_total.dtype
+        mean = (slope.to(wide) * output).sum(-1, keepdim=True)  # (items, g, h / g, n, 1)
+        to_query = torch.zeros_like(query, dtype=wide)
+        block = _Block(ring, (key, value, torch.zeros_like(key), torch.zeros_like(value)), wide)
+        for _ in range(ring.size):
+            for piece, start in enumerate(block.starts):
+                k, v, to_key, to_value = block.parts(piece)
+                k, v = k[:, :, None], v[:, :, None]
+                for rows, visible in _rows(ring, block.owner, start, k.shape[-2], query, causal):
+                    q, down = (x[..., rows, :].to(wide) for x in (query, slope))
+                    scores = (q * scale) @ k.mT
+                    if visible is not None:
+                        scores = scores.where(visible, -torch.inf)
+                    weights = (scores - log_total[..., rows, :]).exp()
+                    to_value += (weights.mT @ down).sum(2)
+                    to_scores = weights * (down @ v.mT - mean[..., rows, :]) * scale
+                    if visible is not None:
+                        to_scores = to_scores.where(visible, 0.0)
+                    to_query[..., rows, :] += to_scores @ k
+                    to_key += (to_scores.mT @ q).sum(2)
+                if ring.size > 1:
+                    block.receive(piece, block.send(piece))
+            block.moved()  # in the end each is home again
+        to_key, to_value = torch.empty_like(key), torch.empty_like(value)
+        for piece, start in enumerate(block.starts):
+            _, _, *parts = block.parts(piece)
+            for whole, part in zip((to_key, to_value), parts, strict=True):
+                whole[..., start : start + COLUMNS, :] = part
+        return to_query.to(query.dtype), to_key, to_value, None, None, None
+
+
+def _rows(
+    ring: _Ring, owner: int, start: int, columns: int, query: Tensor, causal: bool
+) -> Iterator[tuple[slice, Tensor | None]]:
+    """Yield the queries that may see a piece of a block, a tile at a time, and who sees what."""
+    *heads, n, _ = query.shape
+    height = max(TILE // max(math.prod(heads) * columns, 1), 1)
+    first_key = ring.start(owner, 1) + start
+    for top in range(0, n if columns else 0, height):
+        rows = slice(top, min(top + height, n))
+        first = ring.start(ring.rank, 0) + top
+        last = first + (rows.stop - top) - 1
+        if not causal or first_key + columns - 1 <= first:
+            yield rows, None
+        elif first_key <= last:
+            asking = torch.arange(first, last + 1, device=query.device)[:, None]
+            keys = torch.arange(first_key, first_key + columns, device=query.device)
+            yield rows, _no_later_key(asking, keys)

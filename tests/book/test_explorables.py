@@ -1,0 +1,170 @@
+"""What an explorable computes is what the library computes, and what it starts from stands there.
+
+The formulas run in Node where it is there, and in QuickJS, which the book needs anyway, elsewhere.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+import quickjs
+
+import d2lmini
+from tests.book import checks
+from tests.book.building import ROOT
+
+sys.path.append(str(ROOT / "_ext"))
+import explorables
+
+FOLDER = ROOT / "chapters/_static/explorables"
+NODE = shutil.which("node")
+CASES = 200
+LETTERS = np.array(list("abcdeilmnorst ABÉü"))
+
+
+def run(function, arguments):
+    """Return what a function of math.mjs gives for each list of arguments."""
+    given = json.dumps(arguments)
+    source = (FOLDER / "math.mjs").read_text("utf8")
+    if NODE:
+        code = f"import * as m from {json.dumps((FOLDER / 'math.mjs').as_uri())};"
+        code += "let all = ''; for await (const part of process.stdin) all += part;"
+        code += f"console.log(JSON.stringify(JSON.parse(all).map(a => m.{function}(...a))))"
+        command = [NODE, "--input-type=module", "--eval", code]
+        done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+    context = quickjs.Context()
+    context.eval(source.replace("export ", "") + ";0")
+    call = f"f = given => JSON.stringify(JSON.parse(given).map(a => {function}(...a)))"
+    return json.loads(context.eval(f"({call})")(given))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def close(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_lookup(rng):
+    cases = [
+        (rng.normal(0, 3, 2), rng.normal(0, 2, (m, 2)), rng.normal(0, 20, (m, 1)))
+        for m in rng.integers(1, 9, CASES)
+    ]
+    found = run("lookup", [[x.tolist() for x in case] for case in cases])
+    for one, (query, keys, values) in zip(found, cases, strict=True):
+        score = d2lmini.dot_product_score
+        output, weights = d2lmini.attention(query[None], keys, values, score=score)
+        close(one["scores"], score(query[None], keys)[0])
+        close(one["weights"], weights[0])
+        close(one["output"], output[0])
+
+
+def test_softmax_far_from_zero():
+    scores = [[1000.0, 999.0, -1000.0], [0.0], [-700.0, -701.0]]
+    for one, row in zip(run("softmax", [[row] for row in scores]), scores, strict=True):
+        close(one, d2lmini.softmax(np.array(row)))
+
+
+def test_values_used_and_slope(rng):
+    rows = [d2lmini.softmax(rng.normal(0, 3, m)) for m in rng.integers(2, 6, CASES)]
+    used = run("valuesUsed", [[row.tolist()] for row in rows])
+    slopes = run("largestSlope", [[row.tolist()] for row in rows])
+    close(used, [np.exp(-(row * np.log(row)).sum()) for row in rows])
+    close(slopes, [np.abs(np.diag(row) - np.outer(row, row)).max() for row in rows])
+    assert run("valuesUsed", [[[1, 0, 0]]]) == [1]
+
+
+def test_trigram_scores(rng):
+    names, _ = d2lmini.load_incomes()
+    asked = ["".join(rng.choice(LETTERS, length)) for length in rng.integers(0, 15, CASES)]
+    asked[:4] = ["alise marlo", "", "Bruna Kellner", "e\u0301"]
+    encode = d2lmini.TrigramEncoder(names)
+    close(run("trigramScores", [[one, names] for one in asked]), encode(asked) @ encode(names).T)
+
+
+def test_smoothing(rng):
+    cases = [
+        (np.sort(rng.normal(0, 9, 7)), rng.normal(0, 5, 7), float(rng.uniform(0.5, 9)))
+        for _ in range(CASES)
+    ]
+    given = [[x.tolist(), y.tolist(), width] for x, y, width in cases]
+    lines, errors = run("smooth", given), run("leftOutError", given)
+    for line, missed, (x, y, width) in zip(lines, errors, cases, strict=True):
+        one = (x[:, None], x[:, None], y[:, None])
+        close(line, d2lmini.nadaraya_watson(*one, width=width).output[:, 0])
+        score = partial(d2lmini.gaussian_score, width=width)
+        others = ~np.eye(7, dtype=bool)
+        estimate = d2lmini.attention(*one, mask=others, score=score).output[:, 0]
+        close(missed, np.sqrt(((estimate - y) ** 2).mean()))
+
+
+def test_masked(rng):
+    cases = [
+        (
+            rng.normal(0, 2, 3),
+            rng.normal(0, 2, (m, 3)),
+            rng.normal(0, 9, (m, 2)),
+            rng.random(m) > 0.4,
+        )
+        for m in rng.integers(1, 8, CASES)
+    ]
+    found = run("masked", [[x.tolist() for x in case] for case in cases])
+    assert any(not seen.any() for *_, seen in cases)
+    for one, (query, keys, values, seen) in zip(found, cases, strict=True):
+        output, weights = d2lmini.attention(query[None], keys, values, mask=seen[None])
+        close(one["weights"], weights[0])
+        close(one["output"], output[0])
+
+
+def test_heads(rng):
+    cases = [
+        (rng.integers(0, m, 2), rng.normal(50, 20, m), float(rng.uniform(0, 60)))
+        for m in rng.integers(2, 9, CASES)
+    ]
+    for count in (1, 2):
+        found = run("heads", [[a.tolist(), v.tolist(), f, count] for a, v, f in cases])
+        for one, (asked, values, factor) in zip(found, cases, strict=True):
+            eye = np.eye(len(values))
+            w_q = factor * np.eye(2 * len(values))
+            result = d2lmini.multi_head_attention(
+                np.concatenate(eye[asked])[None],
+                eye,
+                values[:, None],
+                w_q,
+                np.hstack([eye, eye]),
+                np.ones((1, count)),
+                np.eye(count),
+                num_heads=count,
+            )
+            close(one["output"], result.output[0])
+            close(one["weights"], result.weights[:, 0])
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mjs")), ids=lambda path: path.stem)
+def test_each_is_small_and_needs_nothing(path):
+    text = path.read_text("utf8")
+    assert len(text.encode()) <= 8000
+    assert all(name.startswith("./") for name in re.findall(r'from "([^"]+)"', text))
+    assert "innerHTML" not in text and "http:" not in text.replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize("name", explorables.STARTS)
+def test_each_is_in_its_place_with_its_numbers(built, name):
+    page = next((page for (page, _), one in explorables.PLACES.items() if one == name), None)
+    html = checks.soup(built / f"{page or 'chapters/index'}.html")
+    (found,) = html.select(f"[data-explorable={name}]")
+    start = explorables.STARTS[name]()
+    assert found.select_one(".ex-says").get_text() == start.says
+    assert len(found.select(".ex-numbers tbody tr")) == len(start.rows)
+    assert json.loads(found["data-settings"]) == start.settings
+    assert (FOLDER / f"{name}.mjs").exists()
+    if start.replaces:
+        assert html.select_one(f"#{start.replaces} .d2lmini-figure")

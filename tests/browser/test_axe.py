@@ -1,0 +1,56 @@
+"""The axe-core that the tests run is what it says it is, and a newer one is taken only whole."""
+
+import base64
+import hashlib
+import io
+import tarfile
+
+import pytest
+
+from scripts import axe
+
+
+def test_the_stored_file_is_the_one_that_was_stored():
+    digest = hashlib.sha256((axe.STORED / "axe.min.js").read_bytes()).hexdigest()
+    assert (axe.STORED / axe.HASH).read_text("utf8") == f"{digest}  axe.min.js\n"
+    assert tuple(map(int, axe.stored_version().split("."))) >= (4, 14, 1)
+    assert "Mozilla Public License" in (axe.STORED / "LICENSE").read_text("utf8")
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Return a package as npm makes one, and its hash."""
+    path = tmp_path / "axe-core-9.0.0.tgz"
+    with tarfile.open(path, "w:gz") as packed:
+        for name in axe.FILES:
+            text = b"/*! axe v9.0.0 */"
+            member = tarfile.TarInfo(f"package/{name}")
+            member.size = len(text)
+            packed.addfile(member, io.BytesIO(text))
+    digest = base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
+    return path, f"sha512-{digest}"
+
+
+def test_a_package_is_stored_with_its_hash(package, tmp_path):
+    path, integrity = package
+    axe.store(path, integrity, tmp_path)
+    assert axe.stored_version(tmp_path) == "9.0.0"
+    digest = hashlib.sha256((tmp_path / "axe.min.js").read_bytes()).hexdigest()
+    assert (tmp_path / axe.HASH).read_text("utf8").startswith(digest)
+
+
+def test_another_package_is_not(package, tmp_path):
+    path, integrity = package
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(SystemExit, match=r"nothing was changed"):
+        axe.store(path, integrity, tmp_path)
+    assert not (tmp_path / "axe.min.js").exists()
+
+
+@pytest.mark.parametrize(("version", "status"), [(None, 0), ("99.0.0", 1)])
+def test_it_says_whether_there_is_a_newer_one(monkeypatch, capsys, version, status):
+    here = axe.stored_version()
+    release = {"version": version or here, "integrity": ""}
+    monkeypatch.setattr(axe, "newest", lambda: release)
+    assert axe.main([]) == status
+    assert here in capsys.readouterr().out

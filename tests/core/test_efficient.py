@@ -1,0 +1,331 @@
+"""Tiled attention is exact; the approximate ones are what they say, and what they cost.
+
+``test_invariants.py`` asks all of them, where they are exact, what it asks every implementation.
+"""
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import oracles
+import pytest
+from comparing import assert_close, each_dtype, needs_torch, random, uses_torch_func
+
+from d2lmini import (
+    attention,
+    linear_attention,
+    linformer_attention,
+    lsh_attention,
+    softmax,
+    tiled_attention,
+)
+from d2lmini.efficient import CHUNK, COLUMNS, ROWS
+
+# Tiled attention
+
+
+@pytest.mark.parametrize("block_size", [None, 1, 3, 100])
+@pytest.mark.parametrize("n, m", [(7, 7), (4, 9), (9, 4), (1, 8), (8, 1)])
+def test_any_tiles_give_the_output_of_attention(xp, n, m, block_size):
+    query, key, value = random(xp, 0, 2, n, 4), random(xp, 1, 2, m, 4), random(xp, 2, 2, m, 3)
+    masks = [None, random(xp, 3, n, m) < 0.3, random(xp, 3, 2, 1, m) < 0.3, random(xp, 3, m) < 0.3]
+    for mask, causal in itertools.product(masks, [False, True]):
+        options = {"mask": mask, "causal": causal}
+        output = tiled_attention(query, key, value, **options, block_size=block_size)
+        assert_close(output, attention(query, key, value, **options).output, scale=4)
+
+
+@pytest.mark.parametrize("n, m", [(ROWS + 9, COLUMNS + 9), (2 * ROWS + 1, ROWS - 1), (700, 700)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_more_than_one_tile_of_the_usual_size(xp, n, m, causal):
+    query, key, value = random(xp, 0, 2, 2, n, 4), random(xp, 1, 2, 1, m, 4), random(xp, 2, m, 5)
+    masks = [None, random(xp, 3, m) < 0.3, random(xp, 3, n, 1) < 0.3, random(xp, 4, 2, 1, n, m) < 0]
+    for mask in masks:
+        options = {"mask": mask, "causal": causal}
+        output = tiled_attention(query, key, value, **options)
+        assert_close(output, attention(query, key, value, **options).output, scale=4)
+
+
+@pytest.mark.parametrize("block_size", [None, 2])
+@pytest.mark.parametrize("scale", [0.3, -1.0, 0.0, 5])
+def test_a_scale_of_ones_own(xp, scale, block_size):
+    query, key, value = random(xp, 0, 5, 4), random(xp, 1, 6, 4), random(xp, 2, 6, 3)
+    weights = softmax(query @ key.mT * scale)
+    output = tiled_attention(query, key, value, scale=scale, block_size=block_size)
+    assert_close(output, weights @ value, scale=4)
+
+
+@each_dtype
+@pytest.mark.parametrize("block_size", [None, 2])
+def test_every_dtype_is_kept_and_as_close_as_it_can_be(xp, dtype, block_size):
+    arrays = [random(xp, i, 2, 6, 4, dtype=dtype) for i in range(3)]
+    output = tiled_attention(*arrays, causal=True, block_size=block_size)
+    assert output.dtype == arrays[0].dtype
+    assert_close(output, oracles.attention(*arrays, is_causal=True)[0], scale=4)
+
+
+def test_sums_of_half_precision_do_not_stall(xp):
+    ones = xp.ones((4000, 1), dtype=xp.float16)
+    for block_size in (None, 300):
+        output = tiled_attention(ones[:1], ones, ones, block_size=block_size)
+        assert float(output[0, 0]) == 1
+
+
+@pytest.mark.parametrize("size", [1, 50, 1e4])
+def test_scores_of_any_size(xp, size):
+    query, key, value = size * random(xp, 0, 5, 4), random(xp, 1, 8, 4), random(xp, 2, 8, 3)
+    for block_size in (None, 1, 3):
+        output = tiled_attention(query, key, value, block_size=block_size)
+        np.testing.assert_allclose(output, oracles.attention(query, key, value)[0], rtol=1e-9)
+
+
+def test_numpy_needs_memory_for_tiles_only():
+    n = 4096
+    query, key, value = (random(np, i, 2, n, 8, dtype="float32") for i in range(3))
+    tracemalloc.start()
+    for causal in (False, True):
+        tiled_attention(query, key, value, causal=causal)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < n * n / 2  # bytes: an eighth of one table of scores
+
+
+@needs_torch
+def test_pytorch_keeps_no_table_of_weights():
+    """In none of the forms that the kernel serves only with a table: what autograd keeps shows."""
+    import torch
+
+    n = 1024
+    kept = []
+    for q_shape, v_shape, options in [
+        ((1, 2, n, 8), (1, 2, n, 8), {}),
+        ((n, 8), (n, 8), {"causal": True}),
+        ((2, 1, 1, 2, n, 8), (n, 8), {"causal": True}),
+        ((2, n, 8), (2, n, 5), {}),
+        ((2, n, 8), (2, n, 12), {"mask": torch.arange(n) < 700}),
+        ((2, n // 2, 8), (n, 8), {"causal": True}),
+    ]:
+        query = torch.randn(q_shape, requires_grad=True)
+        key, value = torch.randn(n, 8), torch.randn(v_shape)
+
+        def note(x):
+            kept.append(x.numel())
+            return x
+
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda x: x):
+            tiled_attention(query, key, value, **options)
+    assert kept
+    assert max(kept) < n * n / 2
+
+
+@needs_torch
+@uses_torch_func
+def test_what_the_kernel_cannot_do_is_done_without_it():
+    import torch
+
+    arrays = [random(torch, i, 3, 5, 4) for i in range(3)]
+    expected = attention(*arrays, causal=True).output
+
+    def attend(*each):
+        return tiled_attention(*each, causal=True)
+
+    torch.testing.assert_close(torch.vmap(attend)(*arrays), expected)
+    output, slope = torch.func.jvp(attend, tuple(arrays), tuple(arrays))
+    torch.testing.assert_close(output, expected)
+    whole = torch.func.jvp(
+        lambda *each: attention(*each, causal=True).output, tuple(arrays), tuple(arrays)
+    )[1]
+    torch.testing.assert_close(slope, whole)
+    leaves = [x[0].requires_grad_() for x in arrays]
+    tiles = lambda *each: tiled_attention(*each, block_size=2)  # noqa: E731
+    assert torch.autograd.gradgradcheck(tiles, leaves)
+
+
+@pytest.mark.parametrize(
+    "options, kind, said",
+    [
+        ({"block_size": 0}, ValueError, "block_size must be at least 1, got 0"),
+        ({"block_size": -4}, ValueError, "block_size must be at least 1, got -4"),
+        ({"block_size": 2.0}, TypeError, "block_size must be an integer, got float"),
+        ({"causal": 1}, TypeError, "causal must be True or False, got int"),
+        ({"scale": "1"}, TypeError, "scale must be a number, got str"),
+        ({"scale": np.inf}, ValueError, "scale must be finite"),
+        ({"mask": np.ones((2, 5))}, TypeError, "mask must be boolean"),
+        ({"mask": np.ones((2, 5), bool)}, ValueError, r"mask of shape \(2, 5\) does not broad"),
+    ],
+)
+def test_what_tiles_cannot_be(options, kind, said):
+    x = np.ones((3, 4))
+    with pytest.raises(kind, match=said):
+        tiled_attention(x, x, x, **options)
+
+
+@pytest.mark.parametrize(
+    "key, value, said",
+    [((5, 3), (5, 2), "vectors of one length, got 4 and 3"), ((5, 4), (6, 2), "each key needs")],
+)
+def test_shapes_that_do_not_fit(key, value, said):
+    for attend in (tiled_attention, linear_attention):
+        with pytest.raises(ValueError, match=said):
+            attend(np.ones((3, 4)), np.ones(key), np.ones(value))
+
+
+# Low rank
+
+
+def test_means_of_neighbours(xp):
+    query, key, value = random(xp, 0, 2, 3, 4), random(xp, 1, 2, 6, 4), random(xp, 2, 6, 5)
+    w_k, w_v = random(xp, 3, 2, 6), random(xp, 4, 2, 6)
+    output, weights = linformer_attention(query, key, value, w_k, w_v)
+    mixed = oracles.weighted_sum(w_k, key), oracles.weighted_sum(w_v, value)
+    expected, table = oracles.attention(query, *mixed)
+    assert_close(weights, table, scale=4)
+    assert_close(output, expected, scale=9)
+
+
+@pytest.mark.parametrize(
+    "w_k, w_v, said",
+    [
+        ((2, 5), (2, 6), r"w_k must have shape \(r, m\) = \(2, 6\), got \(2, 5\)"),
+        ((2, 6), (3, 6), r"w_v must have shape \(r, m\) = \(2, 6\), got \(3, 6\)"),
+        ((6,), (2, 6), r"w_k must have shape \(r, m\), got \(6,\)"),
+        ((1, 2, 6), (2, 6), r"w_k must have shape \(r, m\), got \(1, 2, 6\)"),
+    ],
+)
+def test_mixtures_that_do_not_fit(w_k, w_v, said):
+    x = np.ones((6, 4))
+    with pytest.raises(ValueError, match=said):
+        linformer_attention(x, x, x, np.ones(w_k), np.ones(w_v))
+
+
+# A feature map
+
+
+def features_in_loops(x):
+    return np.array([[*(abs(a) for a in row), 0.5] for row in oracles.floats(x)])
+
+
+@pytest.mark.parametrize("n, m", [(7, 7), (4, 9), (9, 4), (2 * CHUNK + 3, 2 * CHUNK + 9)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_features_of_ones_own(xp, n, m, causal):
+    query, key, value = random(xp, 0, n, 2), random(xp, 1, m, 2), random(xp, 2, m, 3)
+
+    def features(x):
+        return xp.concat([xp.abs(x), xp.full((len(x), 1), 0.5, dtype=x.dtype)], axis=-1)
+
+    weights = features_in_loops(query) @ features_in_loops(key).T
+    if causal:
+        weights = weights * np.tri(n, m, m - n)
+    total = weights.sum(axis=-1, keepdims=True)
+    expected = weights @ oracles.floats(value) / np.where(total > 0, total, 1)
+    output = linear_attention(query, key, value, feature_map=features, causal=causal)
+    assert_close(output, expected, scale=9)
+
+
+def test_no_feature_in_common_is_no_key(xp):
+    query, key, value = xp.asarray([[1.0, 0.0]]), xp.asarray([[0.0, 2.0]]), xp.asarray([[5.0]])
+    for causal in (False, True):
+        output = linear_attention(query, key, value, feature_map=lambda x: x, causal=causal)
+        assert float(output[0, 0]) == 0
+
+
+@pytest.mark.parametrize(
+    "feature_map, kind, said",
+    [
+        (3, TypeError, "feature_map must be a function of an array, got 3"),
+        (lambda x: x.tolist(), TypeError, r"feature_map\(query\) must be a NumPy array"),
+        (lambda x: x.sum(-1), ValueError, r"must return shape \(\.\.\., n, f\)"),
+        (lambda x: x[1:], ValueError, r"it made \(2, 4\) of the query \(3, 4\)"),
+    ],
+)
+def test_a_feature_map_that_is_none(feature_map, kind, said):
+    x = np.ones((3, 4))
+    with pytest.raises(kind, match=said):
+        linear_attention(x, x, x, feature_map=feature_map)
+
+
+# Hashing
+
+
+def shown_by_hashing(query, num_buckets, num_rounds, seed):
+    """Return which token is shown to which, in loops: by one round at least."""
+    n, d = query.shape
+    rounds = np.random.default_rng(seed).standard_normal((num_rounds, d, num_buckets // 2))
+    shown = np.zeros((n, n), dtype=bool)
+    for directions in rounds:
+        along = query @ directions
+        bucket = [0] * n if num_buckets == 1 else np.concatenate([along, -along], 1).argmax(1)
+        order = sorted(range(n), key=lambda t: (bucket[t], t))
+        chunk = {token: place // (n // num_buckets) for place, token in enumerate(order)}
+        for i, j in itertools.product(range(n), range(n)):
+            shown[i, j] |= bucket[i] == bucket[j] and chunk[i] - chunk[j] in (0, 1)
+    return shown
+
+
+@pytest.mark.parametrize("num_buckets", [1, 2, 4, 12])
+@pytest.mark.parametrize("num_rounds", [1, 3])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_token_sees_once_whatever_a_round_shows(xp, num_buckets, num_rounds, causal):
+    n, options = 24, {"num_buckets": num_buckets, "num_rounds": num_rounds, "seed": 3}
+    query, value = random(xp, 0, 2, n, 5), random(xp, 1, 1, n, 3)
+    output = lsh_attention(query, value, **options, causal=causal)
+    for item, q in zip(output, oracles.floats(query), strict=True):
+        seen = shown_by_hashing(q, **options) & ~np.eye(n, dtype=bool)
+        seen &= np.tri(n, dtype=bool) | (not causal)
+        seen |= np.eye(n, dtype=bool) & ~seen.any(axis=1)[:, None]  # itself where there is no other
+        key = q / np.linalg.norm(q, axis=-1, keepdims=True)
+        assert_close(item, oracles.attention(q, key, value[0], seen)[0], scale=9)
+
+
+def test_more_rounds_see_more(xp):
+    query, value = random(xp, 0, 64, 4), random(xp, 1, 64, 3)
+    exact = lsh_attention(query, value, num_buckets=1, seed=0)
+    errors = []
+    for num_rounds in (1, 4, 16):
+        each = [
+            lsh_attention(query, value, num_buckets=8, num_rounds=num_rounds, seed=seed) - exact
+            for seed in range(5)
+        ]
+        errors.append(float(sum((x * x).mean() for x in each)))
+    assert errors[0] > errors[1] > errors[2] > 0
+
+
+@needs_torch
+def test_both_libraries_hash_alike():
+    import torch
+
+    query, value = random(np, 0, 2, 16, 5), random(np, 1, 2, 16, 3)
+    options = {"num_buckets": 4, "num_rounds": 2, "seed": 7}
+    other = lsh_attention(torch.as_tensor(query), torch.as_tensor(value), **options)
+    np.testing.assert_allclose(lsh_attention(query, value, **options), other, rtol=1e-12)
+    assert not np.allclose(lsh_attention(query, value, **{**options, "seed": 8}), other)
+
+
+@needs_torch
+def test_gradients_where_something_is_left_out():
+    import torch
+
+    query, value = (random(torch, i, 8, 3).requires_grad_() for i in range(2))
+    assert torch.autograd.gradcheck(
+        lambda q, v: lsh_attention(q, v, num_buckets=4, num_rounds=2, seed=1, causal=True),
+        (query, value),
+    )
+
+
+@pytest.mark.parametrize(
+    "options, kind, said",
+    [
+        ({"num_buckets": 3}, ValueError, "num_buckets must be 1 or even, got 3"),
+        ({"num_buckets": 4}, ValueError, "n = 6 is not divisible by num_buckets = 4; the nearest"),
+        ({"num_buckets": 0}, ValueError, "num_buckets must be at least 1, got 0"),
+        ({"num_buckets": 2.0}, TypeError, "num_buckets must be an integer, got float"),
+        ({"num_buckets": 2, "num_rounds": 0}, ValueError, "num_rounds must be at least 1"),
+        ({"num_buckets": 2, "seed": -1}, ValueError, "seed must be at least 0, got -1"),
+        ({"num_buckets": 2, "causal": None}, TypeError, "causal must be True or False"),
+    ],
+)
+def test_what_cannot_be_hashed(options, kind, said):
+    with pytest.raises(kind, match=said):
+        lsh_attention(np.ones((6, 4)), np.ones((6, 2)), **{"seed": 0, **options})
+    with pytest.raises(ValueError, match="each query needs one value, got 6 queries and 5 values"):
+        lsh_attention(np.ones((6, 4)), np.ones((5, 2)), num_buckets=1, seed=0)

@@ -1,0 +1,171 @@
+"""Slips of every kind, made of each exercise's own solution: none may pass, whatever the inputs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from answers import EXERCISES, on, run_text
+
+from d2lmini.exercises import find, grade
+from d2lmini.exercises.grading import outcomes_of, same_outcomes
+
+KINDS = {
+    "cast to int": lambda x: x.astype(int),
+    "rounded": lambda x: np.round(x, 1),
+    "absolute": np.abs,
+    "without what is negative": lambda x: np.maximum(x, 0),
+    "single digits": lambda x: x.astype(np.float16).astype(float),
+    "squeezed": np.squeeze,
+    "sorted": lambda x: np.sort(x, axis=-1),
+    "reversed": lambda x: np.flip(x, axis=-1),
+    "first row for all": lambda x: np.broadcast_to(x[:1], x.shape).copy(),
+    "clipped": lambda x: np.clip(x, -1, 1),
+    "shifted": lambda x: x - x.min(),
+}
+
+
+def slipped(exercise, kind, where):
+    """Return the solution with this done to one of its arguments or results."""
+    change = KINDS[kind]
+    solution = run_text(exercise.solution, exercise.function)
+
+    def at(things, position):
+        return tuple(change(x) if i == position else x for i, x in enumerate(things))
+
+    if exercise.needs_torch:
+        import torch
+
+        def changed(x):
+            return torch.from_numpy(np.ascontiguousarray(change(x.detach().numpy()))).to(x.dtype)
+
+        class Slipped(solution):
+            def forward(self, x):
+                return (
+                    changed(super().forward(x))
+                    if where in exercise.returns
+                    else super().forward(changed(x))
+                )
+
+        return Slipped
+
+    def answer(*arguments):
+        if where in exercise.arguments:
+            return solution(*at(arguments, exercise.arguments.index(where)))
+        result = solution(*arguments)
+        if len(exercise.returns) == 1:
+            return change(np.asarray(result))
+        return at(result, list(exercise.returns).index(where))
+
+    return answer
+
+
+def places(exercise):
+    """Return the names of what is an array of numbers in all cases of an exercise."""
+    cases = exercise.cases()
+    arrays = [
+        name
+        for name, *values in zip(exercise.arguments, *cases, strict=True)
+        if all(isinstance(x, np.ndarray) and x.dtype.kind == "f" for x in values)
+    ]
+    return [*arrays, *exercise.returns]
+
+
+# What changes no right answer, by its nature.
+NOT_NEGATIVE = {"absolute", "without what is negative"}
+WEIGHTS = NOT_NEGATIVE | {"clipped"}
+ONE_ROW = {"first row for all"}
+EQUAL = {
+    ("one_hot", "scores"): {"shifted"},  # only differences count, or the order
+    ("one_hot", "weights"): WEIGHTS | {"cast to int", "rounded", "single digits", "shifted"},
+    ("cosine_scores", "scores"): {"clipped"},
+    ("trigram_vectors", "vectors"): WEIGHTS,
+    ("soft_lookup", "scores"): {"shifted"},
+    ("change_without", "key"): {"shifted"},
+    ("change_without", "value"): {"reversed", "shifted"},
+    ("change_without", "moves"): NOT_NEGATIVE | {"squeezed"},
+    ("click_gradient", "scores"): {"shifted", "squeezed"},
+    ("click_gradient", "slopes"): {"squeezed"},
+    ("weighted_average", "weights"): NOT_NEGATIVE,
+    ("softmax", "scores"): {"shifted"},
+    ("softmax", "weights"): WEIGHTS,
+    ("values_used", "weights"): WEIGHTS | {"sorted", "reversed"},
+    ("values_used", "values used"): NOT_NEGATIVE,
+    ("output_gradient", "key"): {"shifted"},
+    ("output_gradient", "value"): {"shifted"},
+    ("leave_one_out_error", "x"): {"shifted", "squeezed"},
+    ("leave_one_out_error", "y"): {"shifted", "squeezed"},
+    ("leave_one_out_error", "error"): NOT_NEGATIVE | {"squeezed"},
+    ("masked_softmax", "scores"): {"shifted"},
+    ("masked_softmax", "weights"): WEIGHTS | {"shifted"},
+    ("attention", "key"): {"shifted"},
+    ("count_parameters", "parameters"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
+    ("padded_attention", "key"): {"shifted"},
+    ("dropped_attention", "key"): {"shifted"},
+    ("dropped_attention", "weights"): WEIGHTS,
+    ("decode_step", "query"): ONE_ROW,
+    ("decode_step", "key"): ONE_ROW,
+    ("decode_step", "value"): ONE_ROW,
+    ("decode_step", "output"): ONE_ROW,
+    ("head_importance", "w_o"): {"reversed"},
+    ("head_importance", "moves"): NOT_NEGATIVE,
+}
+CLOSE = {"single digits"}  # of an argument: within what float32 may differ by, after a softmax
+RESULTS_OF_MASKS = {"mask", "weights above 0.9"}
+
+
+@pytest.mark.parametrize("exercise", [on(exercise) for exercise in EXERCISES])
+def test_no_slip_of_these_kinds_passes(exercise):
+    right = outcomes_of(exercise, exercise.reference)
+    passed = set()
+    for where in places(exercise):
+        for kind in KINDS:
+            if where in RESULTS_OF_MASKS or kind in EQUAL.get((exercise.name, where), set()):
+                continue
+            if kind in CLOSE and where in exercise.arguments:
+                continue
+            theirs = outcomes_of(exercise, slipped(exercise, kind, where))
+            if same_outcomes(right, theirs) and all(
+                a.arrays is not None and [x.shape for x in a.arrays] == [x.shape for x in b.arrays]
+                for a, b in zip(right, theirs, strict=True)
+            ):
+                passed.add((where, kind))
+    assert not passed
+
+
+def test_a_list_of_kinds_would_notice():
+    """With the first cases alone, slips of several kinds pass: the test can fail."""
+    exercise = find("share_heads")
+    few = replace(exercise, cases=lambda: exercise.cases()[:3])
+    right = outcomes_of(few, few.reference)
+    assert same_outcomes(right, outcomes_of(few, slipped(few, "cast to int", "keys")))
+
+
+SLIPS = [
+    # A shift that does not come from the row's largest score.
+    ("soft_lookup", "scaled.max(axis=-1, keepdims=True)", "scaled.mean(axis=-1, keepdims=True)"),
+    ("decode_step", "scores.max(axis=-1, keepdims=True)", "scores[:, -1:]"),
+    ("masked_softmax", "np.where(mask, scores, -np.inf)", "np.where(mask, scores, -100)"),
+    ("masked_softmax", "np.where(mask, scores, -np.inf)", "scores * mask"),
+    # A width that cannot be small.
+    ("kernel_regression", "(2 * width**2)", "(2 * max(width, 0.5) ** 2)"),
+    # Words that are put in order first.
+    ("trigram_vectors", "text.lower()", "' '.join(text.lower().split())"),
+    ("trigram_vectors", "text.lower()", "text.lower().replace(chr(32), chr(32) * 2)"),
+    ("trigram_vectors", "text.lower()", "text.lower().replace(chr(39), chr(0)[1:])"),
+    ("trigram_vectors", "pieces.count(gram) for", "min(pieces.count(gram), 2) for"),
+    # What is right for numbers, and learns nothing.
+    ("OneHead", "scores.softmax(dim=-1) @ value", "(scores.softmax(dim=-1) @ value).detach()"),
+    ("OneHead", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).detach() @ value"),
+    ("ManyHeads", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).data @ value"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), SLIPS)
+def test_a_slip_does_not_pass(name, old, new):
+    exercise = find(name)
+    if exercise.needs_torch:
+        pytest.importorskip("torch")
+    text = exercise.solution.replace(old, new)
+    assert text != exercise.solution
+    result = grade(run_text(text, exercise.function), name=name)
+    assert result.status in ("wrong", "error"), result

@@ -1,0 +1,192 @@
+"""Ring attention: real processes, started by torchrun, beside one process that has it all."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import ring_worker  # noqa: E402
+
+from d2lmini import attention, ring_attention, ring_slices  # noqa: E402
+
+WORKER = Path(ring_worker.__file__)
+PATIENCE = 400  # seconds, for a machine that is busy with other tests
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def ranks(request, tmp_path_factory):
+    """Return what each of 2 and 4 ranks has found."""
+    size = request.param
+    folder = tmp_path_factory.mktemp(f"ring-{size}")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc-per-node", str(size), str(WORKER), str(folder)]
+    with subprocess.Popen(
+        command,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        try:
+            said, _ = running.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            pytest.fail(f"{size} ranks did not end: {running.communicate()[0]}")
+    files = sorted(folder.glob("*.json"))
+    found = [json.loads(file.read_text()) for file in files]
+    assert len(found) == size, said
+    for rank in found:
+        assert "failed" not in rank, rank["failed"]
+    return found
+
+
+def test_values_and_gradients_are_those_of_one_process(ranks):
+    for rank, found in enumerate(ranks):
+        assert len(found["differences"]) > 20
+        for case, far in found["differences"].items():
+            assert far <= 1, f"rank {rank}, {case}: {far} times as far as it may be"
+    assert sum("a group" in found["differences"] for found in ranks) == 2
+
+
+@pytest.mark.parametrize(
+    "what, said",
+    {
+        "dtype": r"agree in dtype, .*torch.float32 on rank",
+        "wider value": r"agree in dtype, .*torch.float64 on rank",
+        "width": "agree in d, and have 6 on rank 0, .*7 on rank",
+        "heads": r"agree in leading axes, and have \(2,\) on rank 0, .*\(1,\) on rank",
+        "causal": "agree in causal, and have False on rank 0, .*True on rank",
+        "gradient": "agree in requires_grad, and have False on rank 0, .*True on rank",
+        "a list": "query must be a NumPy array or a PyTorch tensor, got list",
+        "one value too few": "each key needs one value, got 4 keys and 3 values",
+    }.items(),
+)
+def test_every_rank_is_told_of_one_that_differs(ranks, what, said):
+    for rank, found in enumerate(ranks):
+        kind, message, seconds = found["disagreements"][what]
+        own = what == "a list" and rank == len(ranks) - 1
+        assert kind == ("TypeError" if own else "ValueError"), message
+        assert re.search(said, message), message
+        assert seconds < 60  # long before the timeout of the group
+    last = f"rank {len(ranks) - 1}"
+    assert last in ranks[0]["disagreements"][what][1]
+
+
+def test_a_rank_that_ends_gives_the_others_an_error(ranks):
+    *others, last = ranks
+    assert "ended" not in last
+    for rank, found in enumerate(others):
+        kind, message, _ = found["ended"]
+        assert kind == "RuntimeError"
+        assert f"ring_attention on rank {rank}: " in message
+        assert "does not answer. It has ended" in message
+
+
+def test_a_rank_that_does_nothing_gives_the_others_an_error(ranks):
+    for rank, found in enumerate(ranks[1:], start=1):
+        kind, message, seconds = found["silent"]
+        assert kind == "RuntimeError"
+        assert f"ring_attention on rank {rank}: another rank does not answer" in message
+        assert seconds > ring_worker.SILENCE.total_seconds() / 2
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """Make a group of this process alone, unless there is one."""
+    if not torch.distributed.is_initialized():
+        store = torch.distributed.HashStore()
+        torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+
+
+@pytest.fixture(scope="module")
+def one_rank(alone):
+    return ring_worker.memory(0, 1)
+
+
+def test_memory_of_a_rank_falls_as_the_number_of_ranks_grows(ranks, one_rank):
+    for found in ranks:
+        for way in ("there", "both ways"):
+            assert one_rank[way] / (len(ranks) * found["memory"][way]) > 0.9
+
+
+def test_bytes_sent_are_those_of_the_cost_model(ranks):
+    """On the way there keys and values, on the way back also their gradients, and home again."""
+    size = len(ranks)
+    slice_bytes = 4 * (1024 // size) * 512
+    for found in ranks:
+        assert found["memory"]["sent there"] == (size - 1) * 2 * slice_bytes
+        both_ways = found["memory"]["sent both ways"]
+        assert both_ways == (size - 1) * 2 * slice_bytes + size * 4 * slice_bytes
+
+
+# Without other processes
+
+
+def test_without_a_group():
+    code = "import torch; from d2lmini import ring_attention as f; x = torch.ones(2, 3); f(x, x, x)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    ).stderr
+    assert "RuntimeError: ring_attention needs a process group, and none is initialised" in done
+    assert "torchrun" in done
+
+
+@pytest.mark.parametrize(
+    "shapes, said",
+    [
+        (((4, 3, 2), (3, 3, 2), (3, 3, 2)), "query heads = 4 is not divisible by the number of k"),
+        (((3, 2), (3, 4), (3, 2)), "vectors of one length, got 2 and 4"),
+        (((2,), (3, 2), (3, 2)), "query must have at least 2 axes"),
+        (((2, 1, 3, 2), (3, 1, 3, 2), (3, 1, 3, 2)), "do not broadcast"),
+    ],
+)
+def test_shapes_that_do_not_fit(alone, shapes, said):
+    with pytest.raises(ValueError, match=said):
+        ring_attention(*(torch.ones(shape) for shape in shapes))
+
+
+def test_leading_axes_broadcast(alone):
+    query, key, value = torch.randn(5, 1, 4, 3, 2), torch.randn(2, 3, 2), torch.randn(5, 1, 3, 4)
+    output = ring_attention(query[:, :, :2], key, value[:, None])
+    torch.testing.assert_close(output, attention(query[:, :, :2], key, value[:, None]).output)
+
+
+@pytest.mark.parametrize("length, size", [(0, 3), (1, 4), (10, 4), (1000, 7), (64, 1)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_slices_follow_each_other_and_leave_nothing_out(length, size, causal):
+    slices = ring_slices(length, size, causal=causal)
+    tokens = [t for each in slices for t in range(length)[each]]
+    assert len(slices) == size
+    assert tokens == list(range(length))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_slices_give_every_rank_as_much_to_do(causal):
+    length = 10_000
+    for size in (2, 5, 8):
+        rows = [range(length)[each] for each in ring_slices(length, size, causal=causal)]
+        work = [sum(t + 1 if causal else length for t in each) for each in rows]
+        assert max(work) < 1.002 * sum(work) / size
+
+
+@pytest.mark.parametrize(
+    "arguments, kind, said",
+    [
+        ((-1, 2, False), ValueError, "length must be at least 0, got -1"),
+        ((4, 0, False), ValueError, "world_size must be at least 1, got 0"),
+        ((4.0, 2, False), TypeError, "length must be an integer, got float"),
+        ((4, 2, 1), TypeError, "causal must be True or False, got int"),
+    ],
+)
+def test_slices_that_are_none(arguments, kind, said):
+    length, size, causal = arguments
+    with pytest.raises(kind, match=said):
+        ring_slices(length, size, causal=causal)

@@ -1,0 +1,251 @@
+"""Which cells run in a reader's browser, and how they run: as in a notebook, whatever they do."""
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from scripts import notebooks
+from tests.book.building import ROOT
+
+sys.path.append(str(ROOT / "_ext"))
+import live
+import livecells
+from liverunner import MOST_LINES, Runner
+from sources import read_notebook
+
+CHAPTERS = sorted(notebooks.CHAPTERS.glob("*.ipynb"))
+
+
+def cells(*sources, tags=()):
+    """Return the cells of a notebook that has these, all tagged alike."""
+    return [
+        {"cell_type": "code", "source": text, "id": f"c{place}", "metadata": {"tags": list(tags)}}
+        if not text.startswith("#")
+        else {"cell_type": "markdown", "source": text, "metadata": {}}
+        for place, text in enumerate(sources)
+    ]
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_the_stored_tags_are_those_that_the_code_gives(path):
+    """If this fails, run `python scripts/notebooks.py --tags`."""
+    notebook = read_notebook(path.read_text("utf8"))
+    tagged = {cell.id for cell in notebook.cells if "live" in cell.metadata.get("tags", [])}
+    planned = livecells.plan(notebook.cells)
+    assert tagged == {cell.id for cell in planned if cell.live}
+    assert len(tagged) >= 15
+
+
+def test_only_what_needs_pytorch_is_not_live():
+    sources = [
+        "import numpy as np\nimport torch\nfrom d2lmini import SelfAttention, softmax",
+        "x = np.zeros(3)",
+        "t = torch.zeros(3)",
+        "t.shape",
+        "softmax(x)",
+        "SelfAttention",
+        "def f():\n    return t\nx",
+        "import d2lmini\nd2lmini.SelfAttention",
+        "%pip install x",
+    ]
+    planned = livecells.plan(cells(*sources))
+    assert [cell.live for cell in planned] == [0, 1, 0, 0, 1, 0, 0, 0, 0]
+    assert planned[4].needs == [0, 1]
+    assert planned[4].whole == {1}, "of the first cell only the imports"
+
+
+def test_among_the_exercises_folded_answers_are_not_live():
+    shown = livecells.plan(cells("## Exercises", "1 + 1"))
+    folded = livecells.plan(cells("1 + 1", "## Exercises", "1 + 1", tags=["hide-cell"]))
+    assert [cell.live for cell in shown] == [True]
+    assert [cell.live for cell in folded] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("sources", "needs"),
+    [
+        (["a = 1", "b = 2", "a"], [0]),
+        (["a = 1", "a = 2", "a"], [1]),
+        (["a = 1", "b = a", "b"], [0, 1]),
+        (["a = 1", "for a in range(3): pass\nprint(a)"], []),
+        (["a = 1", "a += 1\na"], [0]),
+        (["def f(): return g()", "def g(): return 1", "f()"], [0, 1]),
+        (["a = 1", "[a for a in range(3)]"], []),
+        (["a = 1", "def f(a): return a\nf(2)"], []),
+    ],
+)
+def test_what_a_cell_needs(sources, needs):
+    assert livecells.plan(cells(*sources))[-1].needs == needs
+
+
+class Page:
+    """A page in the hands of a reader, without a browser."""
+
+    def __init__(self, *sources):
+        self.cells = [{"id": f"c{place}", "code": text} for place, text in enumerate(sources)]
+        self.sent = []
+        self.runner = Runner(lambda piece: self.sent.append(json.loads(piece)))
+
+    def run(self, place):
+        """Run a cell with what it needs; return the cells that ran, and what the last put out."""
+        prepared = self.runner.prepare(json.dumps(self.cells), f"c{place}")
+        steps = json.loads(prepared)["steps"]
+        self.libraries = json.loads(prepared)["libraries"]
+        for step in steps:
+            self.sent.clear()
+            if not self.runner.run(step):
+                break
+        return [int(step[1:]) for step in steps], self.sent
+
+    def error(self, place):
+        return self.run(place)[1][-1]
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    """Leave no stand-in for IPython and `input` behind."""
+    import builtins
+
+    asked, modules = builtins.input, {name: sys.modules.get(name) for name in NAMES}
+    yield
+    builtins.input = asked
+    for name, module in modules.items():
+        if module is None:
+            sys.modules.pop(name, None)
+        else:
+            sys.modules[name] = module
+
+
+NAMES = ("IPython", "IPython.display")
+
+
+def test_what_is_needed_runs_once_and_again_when_it_was_changed():
+    page = Page("a = 1", "b = a + 1", "print(b)")
+    assert page.run(2) == ([0, 1, 2], [{"kind": "stream", "text": "2\n"}])
+    assert page.run(2)[0] == [2]
+    page.cells[0]["code"] = "a = 5"
+    page.cells[1]["code"] = "b = a + 10"
+    assert page.run(2) == ([0, 1, 2], [{"kind": "stream", "text": "15\n"}])
+
+
+def test_what_a_reader_adds_is_found_too():
+    page = Page("import numpy as np", "a = 3", "1")
+    page.cells[2]["code"] = "np.ones(a)"
+    assert page.run(2)[1][-1]["data"]["text/plain"] == "array([1., 1., 1.])"
+
+
+def test_a_library_is_loaded_for_a_cell_that_uses_it():
+    page = Page("import numpy as np\nfrom d2lmini.plotting import show_heatmaps", "np.pi", "")
+    page.run(1)
+    assert page.libraries == []
+    page.cells[2]["code"] = "show_heatmaps(np.eye(2), 'k', 'q')"
+    sent = page.run(2)[1]
+    assert page.libraries == ["matplotlib"]
+    assert "d2lmini-figure" in sent[-1]["data"]["text/html"]
+    assert "image/png" not in sent[-1]["data"]
+
+
+def test_of_a_cell_that_imports_pytorch_too_the_rest_is_imported(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    page = Page("import numpy as np\nimport torch\ntorch.set_num_threads(1)", "np.float64(2) * 2")
+    steps, sent = page.run(1)
+    assert steps == [0, 1]
+    assert sent[-1]["data"]["text/plain"] == "np.float64(4.0)"
+
+
+def test_an_error_is_the_reader_s_own_line():
+    page = Page("def half(x):\n    return x / 0", "y = 1\nhalf(y)")
+    error = page.error(1)
+    assert (error["name"], error["says"]) == ("ZeroDivisionError", "division by zero")
+    assert [(line["line"], line["code"], line["where"]) for line in error["lines"]] == [
+        (2, "half(y)", ""),
+        (2, "return x / 0", "half"),
+    ]
+    assert [line["cell"] for line in error["lines"]] == ["c1", "c0"]
+
+
+def test_an_error_in_the_library_is_shown_where_the_reader_called_it():
+    error = Page("import d2lmini\n\nd2lmini.softmax('a')").error(0)
+    assert error["name"] == "TypeError"
+    assert [line["line"] for line in error["lines"]] == [3]
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "says"),
+    [
+        ("x = (1,", "SyntaxError", "never closed"),
+        ("exit()", "SystemExit", "asked to stop"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt", ""),
+        ("input('Your name?')", "RuntimeError", "Your name?: nobody is asked"),
+        ("def f(): return f()\nf()", "RecursionError", "recursion"),
+        ("import numpy as np\nnp.zeros(10**15)", "MemoryError", "allocate"),
+        ("class E(Exception):\n    def __str__(self): 1 / 0\nraise E", "E", ""),
+    ],
+)
+def test_whatever_goes_wrong_is_said(code, name, says):
+    page = Page(code, "1 + 1")
+    error = page.error(0)
+    assert error["name"].rpartition("._")[2].endswith(name)
+    assert says in error["says"]
+    assert len(error["lines"]) <= 7
+    assert page.run(1)[1][-1]["data"]["text/plain"] == "2", "the next cell runs"
+
+
+def test_pytorch_is_named_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    error = Page("import torch\ntorch.zeros(2)").error(0)
+    assert "PyTorch" in error["name"] and "notebook" in error["says"]
+
+
+def test_a_million_lines_are_cut():
+    sent = Page("for i in range(10**6): print(i)").run(0)[1]
+    text = "".join(piece["text"] for piece in sent if piece["kind"] == "stream")
+    assert text.splitlines() == [str(i) for i in range(MOST_LINES)]
+    assert sent[-1]["text"].startswith(f"{10**6 - MOST_LINES:,} more lines")
+
+
+def test_a_line_without_an_end_is_cut():
+    sent = Page("print('x' * 10**7)").run(0)[1]
+    assert sum(len(piece["text"]) for piece in sent) < 200_000
+    assert "not show" in sent[-1]["text"]
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [("1 + 1", ["2"]), ("1 + 1;", []), ("x = 1", []), ("None", []), ("display(3)\n4", ["3", "4"])],
+)
+def test_the_last_value_is_shown(code, shown):
+    sent = Page(code).run(0)[1]
+    assert [piece["data"]["text/plain"] for piece in sent] == shown
+
+
+def test_the_archive_is_the_same_each_time_and_runs_alone(tmp_path):
+    packed = live.pack()
+    assert packed == live.pack()
+    assert len(packed) < 400_000
+    zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
+    code = (
+        "import liverunner, json, sys\n"
+        "runner = liverunner.Runner(print)\n"
+        "code = 'import numpy as np; import d2lmini; d2lmini.softmax(np.zeros(2))'\n"
+        "page = json.dumps([{'id': 'a', 'code': code}])\n"
+        "runner.prepare(page, 'a'); runner.run('a')\n"
+        "assert sys.modules['d2lmini'].__file__.startswith(sys.argv[1])"
+    )
+    command = [sys.executable, "-P", "-c", code, str(tmp_path)]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "array([0.5, 0.5])" in done.stdout
+
+
+def test_a_file_with_another_hash_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYODIDE_DIR", str(tmp_path))
+    (tmp_path / "pyodide.mjs").write_text("alert(1)")
+    with pytest.raises(ValueError, match="its hash differs"):
+        live.fetched("pyodide.mjs", live.HASHES["pyodide.mjs"])

@@ -1,0 +1,234 @@
+"""What each process of ``test_distributed.py`` does: checks, and then a rank that ends too early.
+
+Run as ``torchrun --nproc-per-node N tests/ring_worker.py FOLDER``. Every rank writes what it has
+found to ``FOLDER/RANK.json``.
+"""
+
+import json
+import os
+import sys
+import time
+import traceback
+import weakref
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+from torch import distributed
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+
+import d2lmini.distributed as ours
+from d2lmini import attention, ring_attention, ring_slices
+
+SILENCE = timedelta(seconds=5)  # after which a rank no longer waits for one that does nothing
+
+
+def numbers(seed, *shape, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def whole_attention(query, key, value, causal, scale):
+    """Attend in one process; key-value heads are repeated for the query heads that share them."""
+    if query.ndim > 2:
+        key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
+    factor = 1 if scale is None else scale * query.shape[-1] ** 0.5
+    return attention(query * factor, key, value, causal=causal).output
+
+
+CASES = {  # shapes of query, key and value; causal; how to cut; dtype; scale
+    "lengths that do not divide": ((2, 3, 13, 5), (2, 3, 13, 5), (2, 3, 13, 4), False, None),
+    "causal": ((2, 3, 13, 5), (2, 3, 13, 5), (2, 3, 13, 4), True, None),
+    "grouped heads": ((2, 4, 11, 3), (2, 2, 11, 3), (2, 2, 11, 6), True, None),
+    "one key-value head": ((4, 9, 3), (1, 9, 3), (1, 9, 3), False, None),
+    "no heads": ((9, 3), (9, 3), (9, 2), True, None),
+    "a scale": ((2, 9, 3), (2, 9, 3), (2, 9, 2), True, 0.2),
+    "more keys than queries": ((2, 5, 3), (2, 14, 3), (2, 14, 2), True, None),
+    "more queries than keys": ((2, 14, 3), (2, 5, 3), (2, 5, 2), True, None),
+    "a rank without tokens": ((2, 3, 5), (2, 3, 5), (2, 3, 5), True, None),
+    "several pieces": ((2, 1100, 3), (2, 1100, 3), (2, 1100, 2), True, None),
+}
+CLOSE = {torch.float64: 1e-11, torch.float32: 1e-5, torch.bfloat16: 3e-2}
+
+
+def largest_differences(shapes, causal, scale, dtype, even, rank, size, group=None):
+    """Return how far this rank's output and gradients are from those of one process."""
+    whole = [numbers(i, *shape).requires_grad_() for i, shape in enumerate(shapes)]
+    expected = whole_attention(*whole, causal, scale)
+    slope = numbers(9, *expected.shape)
+    expected_slopes = torch.autograd.grad((expected * slope).sum(), whole)
+    own = [
+        ring_slices(x.shape[-2], size, causal=causal and not even)[rank] for x in (*whole, expected)
+    ]
+    inputs = [
+        x.detach()[..., rows, :].to(dtype).requires_grad_()
+        for x, rows in zip(whole, own, strict=False)
+    ]
+    before = [x.detach().clone() for x in inputs]
+    output = ring_attention(*inputs, causal=causal, scale=scale, group=group)
+    assert output.dtype == dtype
+    slopes = torch.autograd.grad((output * slope[..., own[3], :]).sum(), inputs)
+    assert all(torch.equal(x, y) for x, y in zip(inputs, before, strict=True)), "written to"
+    pairs = [
+        (output, expected[..., own[3], :]),
+        *((x, y[..., rows, :]) for x, y, rows in zip(slopes, expected_slopes, own, strict=False)),
+    ]
+    assert all(x.shape == y.shape for x, y in pairs)
+    return max((x.double() - y).abs().max().item() if x.numel() else 0.0 for x, y in pairs)
+
+
+def equal_to_one_process(rank, size):
+    """Return the largest difference of each case, as a multiple of what it may be."""
+    found = {}
+    for name, (*shapes, causal, scale) in CASES.items():
+        for even in (True, False) if causal else (True,):
+            for dtype in CLOSE if name in ("causal", "grouped heads") else [torch.float64]:
+                far = largest_differences(shapes, causal, scale, dtype, even, rank, size)
+                found[f"{name}, {dtype}, {'even' if even else 'balanced'}"] = far / CLOSE[dtype]
+    return found
+
+
+def among_some(rank, size):
+    """Return the difference in a ring of some of the ranks, not in their own order of numbers."""
+    members = [size - 1, 0]
+    group = distributed.new_group(members)
+    if rank not in members:
+        return {}
+    shapes, place = CASES["causal"][:3], distributed.get_rank(group)
+    far = largest_differences(shapes, True, None, torch.float64, False, place, 2, group)
+    return {"a group": far / CLOSE[torch.float64]}
+
+
+def complaint(call):
+    """Return the error that a call raises, and after how many seconds."""
+    start = time.monotonic()
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__, str(error), time.monotonic() - start
+    return "no error", "", time.monotonic() - start
+
+
+def disagreements(rank, size):
+    """Return what is said, here, of something that the last rank gives otherwise than the rest."""
+    odd = rank == size - 1
+    x, wide = numbers(0, 2, 4, 6), numbers(0, 2, 4, 7)
+    calls = {
+        "wider value": lambda: ring_attention(x.float(), x.float(), x if odd else x.float()),
+        "dtype": lambda: ring_attention(*[x.float() if odd else x] * 3),
+        "width": lambda: ring_attention(*[wide if odd else x] * 3),
+        "heads": lambda: ring_attention(*[x[:1] if odd else x] * 3),
+        "causal": lambda: ring_attention(x, x, x, causal=odd),
+        "gradient": lambda: ring_attention(x.clone().requires_grad_(odd), x, x),
+        "a list": lambda: ring_attention(x.tolist() if odd else x, x, x),
+        "one value too few": lambda: ring_attention(x, x, x[:, 1:] if odd else x),
+    }
+    return {name: complaint(call) for name, call in calls.items()}
+
+
+class LiveBytes(TorchDispatchMode):
+    """Note the most bytes of tensors that were alive at once."""
+
+    def __init__(self, *there):
+        super().__init__()
+        self.storages, self.now, self.peak = set(), 0, 0
+        for x in there:
+            self.note(x)
+
+    def note(self, x):
+        storage = x.untyped_storage()
+        if storage.data_ptr() in self.storages or not storage.nbytes():
+            return
+        key, size = storage.data_ptr(), storage.nbytes()
+        self.storages.add(key)
+        self.now += size
+        self.peak = max(self.peak, self.now)
+        weakref.finalize(storage, self.gone, key, size)
+
+    def gone(self, key, size):
+        self.storages.discard(key)
+        self.now -= size
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        result = function(*arguments, **(options or {}))
+        for x in tree_iter(result):
+            if isinstance(x, torch.Tensor):
+                self.note(x)
+        return result
+
+
+def memory(rank, size, length=1024, width=512):
+    """Return the peak of what tensors take, of the way there and of both ways; and bytes sent."""
+    sent = []
+    usual = ours.TILE, ours.COLUMNS, ours._Ring.exchange
+    exchange = usual[2]
+
+    def counted(ring, outgoing, incoming):
+        sent.append(outgoing.nbytes)
+        return exchange(ring, outgoing, incoming)
+
+    rows = ring_slices(length, size, causal=False)[rank]
+    inputs = [numbers(i, 1, length, width, dtype=torch.float32)[:, rows].clone() for i in range(3)]
+    ours.TILE, ours.COLUMNS, ours._Ring.exchange = 2**11, 32, counted
+    with LiveBytes(*inputs) as seen, torch.no_grad():
+        ring_attention(*inputs)
+    there, sent_there = seen.peak, sum(sent)
+    inputs = [x.requires_grad_() for x in inputs]
+    with LiveBytes(*inputs) as seen:
+        ring_attention(*inputs).sum().backward()
+    ours.TILE, ours.COLUMNS, ours._Ring.exchange = usual
+    return {
+        "there": there,
+        "both ways": seen.peak,
+        "sent there": sent_there,
+        "sent both ways": sum(sent) - sent_there,
+    }
+
+
+def a_silent_rank(rank, size, folder):
+    """Let rank 0 do nothing, and return what the others say."""
+    group = distributed.new_group(list(range(size)), timeout=SILENCE)
+    x = numbers(0, 2, 4, 6)
+    if rank > 0:
+        found = complaint(lambda: ring_attention(x, x, x, group=group))
+        (folder / f"waited-{rank}").touch()
+        return found
+    while len(list(folder.glob("waited-*"))) < size - 1:
+        time.sleep(0.1)
+    return None
+
+
+def a_rank_that_ends(rank, size, folder):
+    """Let the last rank end in the middle of a journey, and return what the others say."""
+    x = numbers(0, 2, 4, 6)
+    if rank == size - 1:
+        ours._Ring.exchange = lambda *_: os._exit(0)
+    return complaint(lambda: ring_attention(x, x, x))
+
+
+def main():
+    folder = Path(sys.argv[1])
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", timeout=timedelta(seconds=60))
+    rank, size = distributed.get_rank(), distributed.get_world_size()
+    found = {}
+
+    def write():
+        (folder / f"{rank}.json").write_text(json.dumps(found))
+
+    try:
+        found["differences"] = equal_to_one_process(rank, size) | among_some(rank, size)
+        found["disagreements"] = disagreements(rank, size)
+        found["memory"] = memory(rank, size)
+        found["silent"] = a_silent_rank(rank, size, folder)
+        write()
+        found["ended"] = a_rank_that_ends(rank, size, folder)
+    except BaseException:
+        found["failed"] = traceback.format_exc()
+    write()
+    os._exit(0)  # the group cannot be left in good order: one rank has gone
+
+
+if __name__ == "__main__":
+    main()
