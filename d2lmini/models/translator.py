@@ -64,6 +64,8 @@ class Translator(nn.Module):
         self.english, self.french = english, french
         self.source = nn.Embedding(len(english), d_model)
         self.target = nn.Embedding(len(french), d_model)
+        for table in (self.source, self.target):  # small at first, or phrases are learned by heart
+            nn.init.normal_(table.weight, std=0.25)
         self.attend: nn.Module
         if score == "additive":
             self.attend = AdditiveAttention(d_model, d_model, d_model)
