@@ -64,13 +64,13 @@ class Translator(nn.Module):
         self.english, self.french = english, french
         self.source = nn.Embedding(len(english), d_model)
         self.target = nn.Embedding(len(french), d_model)
-        for table in (self.source, self.target):  # small at first, or phrases are learned by heart
-            nn.init.normal_(table.weight, std=0.25)
         self.attend: nn.Module
         if score == "additive":
             self.attend = AdditiveAttention(d_model, d_model, d_model)
         elif score == "dot product":
             self.attend = MultiHeadAttention(d_model, num_heads)
+            for table in (self.source, self.target):  # else phrases are learned by heart
+                nn.init.normal_(table.weight, std=0.25)
         else:
             raise ValueError(f'score must be "dot product" or "additive", got {score!r}')
         self.read = nn.Linear(d_model, len(french))
