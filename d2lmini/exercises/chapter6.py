@@ -312,6 +312,7 @@ register(
         ),
         solution="""\
 from torch import nn
+
 from d2lmini import MultiHeadAttention
 
 
