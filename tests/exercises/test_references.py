@@ -228,6 +228,39 @@ def causal_heads(embed_dim, num_heads, x):
     return [multi_head_attention(item, *weights, num_heads, mask=mask) for item in x.astype(float)]
 
 
+def induction_score(weights, period):
+    n = weights.shape[-1]
+    return [
+        [sum(head[i][i - period + 1] for i in range(n - period, n)) / period for head in layer]
+        for layer in weights.tolist()
+    ]
+
+
+def looks_one_back(weights):
+    found = (-1.0, 0, 0)
+    for layer, head in np.ndindex(weights.shape[:2]):
+        rows = weights[layer, head].tolist()
+        mean = math.fsum(rows[i][i - 1] for i in range(2, len(rows))) / (len(rows) - 2)
+        found = max(found, (mean, layer + 1, head + 1))
+    return found[1:]
+
+
+def resting_heads(weights):
+    def rests(head):
+        return math.fsum(row[0] for row in head[1:]) / (len(head) - 1) > 0.5
+
+    return [sum(map(rests, layer)) / len(layer) for layer in weights.tolist()]
+
+
+def without_heads(heads, w_o, off):
+    h, n, d = heads.shape
+    out = np.zeros((n, w_o.shape[1]))
+    for head, token, i in np.ndindex(h, n, d):
+        if head + 1 not in off:
+            out[token] += heads[head, token, i] * w_o[head * d + i]
+    return out
+
+
 def cache_bytes(tokens, layers, kv_heads, head_width, bytes_per_number):
     return sum(
         kv_heads * head_width * bytes_per_number
@@ -319,7 +352,7 @@ def cross_attention(x, y, w_q, w_k, w_v, lengths):
     ]
 
 
-def induction_score(weights, tokens):
+def lookup_score(weights, tokens):
     last, found = {}, []
     for i, token in enumerate(tokens.tolist()):
         if token in last:
@@ -333,7 +366,7 @@ LOOPS = {
     "rotary": turned,
     "OneBlock": one_block,
     "cross_attention": cross_attention,
-    "induction_score": induction_score,
+    "lookup_score": lookup_score,
     "values_used": values_used,
     "one_hot": one_hot,
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
@@ -366,6 +399,10 @@ LOOPS = {
     "decode_step": decode_step,
     "multi_head_attention": multi_head_attention,
     "head_importance": head_importance,
+    "induction_score": induction_score,
+    "looks_one_back": looks_one_back,
+    "resting_heads": resting_heads,
+    "without_heads": without_heads,
     "cache_bytes": cache_bytes,
     "merge_parts": merge_parts,
     "keep_window": keep_window,
