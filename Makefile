@@ -10,7 +10,7 @@ ifneq ($(wildcard .venv/installed),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book lab pdf serve test stable notebooks lint pins clean
+.PHONY: help book lab pdf serve test stable notebooks bench lint pins clean
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -39,6 +39,9 @@ stable: .venv/installed  ## run the notebooks on other CPU kernels: the stored o
 notebooks: .venv/installed  ## run all notebooks and store their outputs
 	@$(RUN) scripts/notebooks.py
 
+bench: .venv/installed .peers/installed  ## measure beside other libraries; write the page "Measured"
+	@$(RUN) -m benchmarks.measure
+
 lint: .venv/installed  ## check style and types
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
@@ -56,3 +59,6 @@ clean:  ## remove the built book and all caches, but not .venv
 
 .venv/installed-lab: .venv/installed requirements-lab.txt
 	@$(RUN) scripts/install.py --lab
+
+.peers/installed: .venv/installed requirements-bench.txt
+	@$(RUN) scripts/install.py --bench

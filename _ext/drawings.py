@@ -7,8 +7,11 @@
 Each is a function below, in the drawing language of the chapters, with the numbers computed.
 """
 
+import json
+import math
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from docutils import nodes
@@ -21,6 +24,7 @@ from d2lmini.plotting.diagram import Part
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import tint
 
+MEASURED = Path(__file__).parents[1] / "benchmarks" / "measured.json"
 QUERY = np.array([[2.0, 1.0]])  # the lookup of the first page
 KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
 VALUES = np.array([[20.0], [10.0], [40.0]])
@@ -110,7 +114,35 @@ def step(d: Diagram, x: float, y: float, text: str, kind=None) -> Part:
     return d.box((x, y), text, kind=kind, width=2.3)
 
 
-DRAWINGS: dict[str, Callable[[], Shown]] = {"idea": idea, "block": block}
+def measured() -> Shown:
+    """Draw how the time grows with the tokens, as `make bench` has found it."""
+    found = json.loads(MEASURED.read_text("utf8"))
+    lengths, seconds = found["lengths"], found["seconds"]
+    kinds = {"attention": "weight", "tiled_attention": "output", "linear_attention": "value"}
+    growth = {
+        name: math.log(row[-1] / row[0]) / math.log(lengths[-1] / lengths[0])
+        for name, row in seconds.items()
+    }
+    alt = f"Seconds against tokens, from {lengths[0]} to {lengths[-1]:,}. " + " ".join(
+        f"{name} takes {row[0]:.2g} s at first and {row[-1]:.2g} s at last, so it grows as the "
+        f"tokens to the power of {growth[name]:.1f}."
+        for name, row in seconds.items()
+    )
+
+    @show_figure(width=5.2, height=3.0, alt=alt, show=False)
+    def picture(ax):
+        for (name, kind), style in zip(kinds.items(), ("-", "--", "-."), strict=True):
+            label = f"{name}, power {growth[name]:.1f}"
+            ax.loglog(lengths, seconds[name], style, marker="o", color=COLORS[kind], label=label)
+        ax.set(xlabel="tokens", ylabel="seconds")
+        ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
+        ax.minorticks_off()
+        ax.legend(frameon=False)
+
+    return picture
+
+
+DRAWINGS: dict[str, Callable[[], Shown]] = {"idea": idea, "block": block, "measured": measured}
 
 
 class Drawing(SphinxDirective):
@@ -125,6 +157,7 @@ class Drawing(SphinxDirective):
         if name not in DRAWINGS:
             raise self.error(f"there is no drawing {name}; there are {', '.join(DRAWINGS)}")
         self.env.note_dependency(__file__)
+        self.env.note_dependency(str(MEASURED))
         figure = captioned("", nodes.raw("", DRAWINGS[name]().html(), format="html"))
         figure["ids"].append(f"drawing-{name}")
         if self.content:

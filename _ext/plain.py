@@ -212,7 +212,7 @@ class ReadPlainSource(SphinxTransform):
 
     def note_citations(self) -> None:
         """Tell the bibliography which works are cited here, and give each first place a name."""
-        cited = self.env.get_domain("cite").citation_refs
+        cited = self.env.get_domain("cite").citation_refs  # type: ignore[attr-defined]
         seen = set()
         for link in list(self.document.findall(addnodes.pending_xref)):
             key = link.get("reftargetid")

@@ -156,17 +156,18 @@ def in_transform(*arrays: Array) -> bool:
     return any(map(torch._C._functorch.is_functorch_wrapped_tensor, arrays))
 
 
-def may_be_overwritten(fresh: Array) -> bool:
+def may_be_overwritten(fresh: Array, *others: Array) -> bool:
     """Tell whether a result that nobody else holds can make room for what is computed from it.
 
-    Not where PyTorch looks on: while it compiles, transforms or casts, nor in a subclass.
+    Not where PyTorch looks on: while it compiles, transforms or casts, nor in a subclass. `others`
+    say what to write where: a mask that is mapped (vmap) does not fit scores that are not.
     """
     if not is_torch(fresh):
         return type(fresh) is np.ndarray
     torch = sys.modules["torch"]
     if is_compiling(fresh) or type(fresh) is not torch.Tensor:
         return False
-    return not (torch.is_autocast_enabled(fresh.device.type) or in_transform(fresh))
+    return not (torch.is_autocast_enabled(fresh.device.type) or in_transform(fresh, *others))
 
 
 def fill(x: Array, where: Array, number: float) -> None:

@@ -83,12 +83,12 @@ def _partial(xp: Any, scores: A, value: A, visible: A | None = None) -> State[A]
     return largest, xp.sum(e, axis=-1, keepdims=True), e @ value
 
 
-def _exp_from(xp: Any, scores: A, shift: A) -> A:
+def _exp_from(xp: Any, scores: A, shift: A) -> Any:
     """Return exp(scores - shift), in NumPy where the scores stood: fresh memory is slow."""
     if is_torch(scores):
         return xp.exp(scores - shift)
     scores -= shift
-    return np.exp(scores, out=scores)
+    return xp.exp(scores, out=scores)
 
 
 def _merged(xp: Any, one: State[A], other: State[A]) -> State[A]:

@@ -42,7 +42,8 @@ def _masked_softmax(
     With `overwrite` the scores are nobody else's, and what replaces them may take their place.
     """
     visible = _visible(xp, scores, mask)  # (..., n, m)
-    overwrite = overwrite and may_be_overwritten(scores)
+    masks = () if visible is None else (visible,)
+    overwrite = overwrite and may_be_overwritten(scores, *masks)
     if overwrite and not getattr(scores, "requires_grad", False):
         return _masked_softmax_in_place(xp, scores, visible, axis)
     if visible is None:

@@ -14,6 +14,8 @@ from d2lmini.plotting.theme import COLORS
 
 matplotlib.use("agg")
 from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 PICTURE = Path(__file__).resolve().parents[1] / "chapters" / "_static" / "card.png"
 WIDTH, HEIGHT, DPI = 1200, 630, 100  # what other sites expect
@@ -22,7 +24,7 @@ KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
 VALUES = np.array([[20.0], [10.0], [40.0]])
 
 
-def draw() -> plt.Figure:
+def draw() -> Figure:
     """Return the picture: the title, and the lookup of the first page."""
     output, weights = attention(QUERY, KEYS, VALUES, score=dot_product_score)
     figure = plt.figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor=COLORS["page"])
@@ -39,7 +41,7 @@ def draw() -> plt.Figure:
     for row, (key, weight, value) in enumerate(zip(KEYS, weights[0], VALUES[:, 0], strict=True)):
         y = 305 - 70 * row
         write(72, y, f"({key[0]:.0f}, {key[1]:.0f})", "key")
-        bar = plt.Rectangle(
+        bar = Rectangle(
             (250 / WIDTH, (y - 6) / HEIGHT),
             400 * weight / WIDTH,
             34 / HEIGHT,

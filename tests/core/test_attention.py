@@ -656,6 +656,10 @@ def test_gradients_of_gradients_and_of_many_at_once():
         leaf = one.clone().requires_grad_()
         assert torch.allclose(found, torch.autograd.grad(attend(leaf), leaf)[0])
     assert torch.autograd.gradgradcheck(attend, (x[0].clone().requires_grad_(),))
+    masks = torch.stack([mask, ~mask])  # the mask alone is mapped
+    with_mask = lambda mask: attention(x[0], x[0], x[0], mask=mask).weights  # noqa: E731
+    expected = torch.stack([with_mask(mask), with_mask(~mask)])
+    assert torch.allclose(torch.func.vmap(with_mask)(masks), expected)
     _, tangent = torch.func.jvp(attend, (x[0],), (torch.ones_like(x[0]),))
     assert torch.allclose(tangent, together[0].sum())
 

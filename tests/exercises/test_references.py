@@ -228,6 +228,39 @@ def causal_heads(embed_dim, num_heads, x):
     return [multi_head_attention(item, *weights, num_heads, mask=mask) for item in x.astype(float)]
 
 
+def induction_score(weights, period):
+    n = weights.shape[-1]
+    return [
+        [sum(head[i][i - period + 1] for i in range(n - period, n)) / period for head in layer]
+        for layer in weights.tolist()
+    ]
+
+
+def looks_one_back(weights):
+    found = (-1.0, 0, 0)
+    for layer, head in np.ndindex(weights.shape[:2]):
+        rows = weights[layer, head].tolist()
+        mean = math.fsum(rows[i][i - 1] for i in range(2, len(rows))) / (len(rows) - 2)
+        found = max(found, (mean, layer + 1, head + 1))
+    return found[1:]
+
+
+def resting_heads(weights):
+    def rests(head):
+        return math.fsum(row[0] for row in head[1:]) / (len(head) - 1) > 0.5
+
+    return [sum(map(rests, layer)) / len(layer) for layer in weights.tolist()]
+
+
+def without_heads(heads, w_o, off):
+    h, n, d = heads.shape
+    out = np.zeros((n, w_o.shape[1]))
+    for head, token, i in np.ndindex(h, n, d):
+        if head + 1 not in off:
+            out[token] += heads[head, token, i] * w_o[head * d + i]
+    return out
+
+
 def cache_bytes(tokens, layers, kv_heads, head_width, bytes_per_number):
     return sum(
         kv_heads * head_width * bytes_per_number
@@ -278,7 +311,62 @@ def linear_attention(query, key, value):
     return output
 
 
+def turned(x, start):
+    return oracles.rotary(x.tolist(), start, 10_000)
+
+
+def normalised(rows, weight, bias):
+    """Bring each row to mean 0 and variance 1, then stretch and shift it."""
+    found = []
+    for row in np.array(rows).tolist():
+        mean = math.fsum(row) / len(row)
+        variance = math.fsum((v - mean) ** 2 for v in row) / len(row)
+        scaled = [(v - mean) / math.sqrt(variance + 1e-5) for v in row]
+        found.append([v * w + b for v, w, b in zip(scaled, weight, bias, strict=True)])
+    return np.array(found)
+
+
+def one_block(d_model, num_heads, d_hidden, x):
+    """Follow one token after the other, with the weights that the checker draws in this order."""
+    draw = np.random.default_rng(0)
+    square, (wide, narrow) = (d_model, d_model), ((d_hidden, d_model), (d_model, d_hidden))
+    shapes = [*[(d_model,)] * 4, *[square] * 4, wide, (d_hidden,), narrow, (d_model,)]
+    drawn = [draw.integers(-2, 3, shape) / 2 for shape in shapes]
+    (g_1, b_1, g_2, b_2), heads, (widen, b_w, narrow, b_n) = drawn[:4], drawn[4:8], drawn[8:]
+    found = []
+    for item in x.astype(float):
+        middle = []
+        for t in range(len(item)):  # the last row of what is seen so far: causal
+            seen = normalised(item[: t + 1], g_1, b_1)
+            collected = multi_head_attention(seen, *[w.T for w in heads], num_heads)
+            middle.append(item[t] + np.array(collected)[-1])
+        hidden = np.maximum(normalised(middle, g_2, b_2) @ widen.T + b_w, 0)
+        found.append(np.array(middle) + hidden @ narrow.T + b_n)
+    return found
+
+
+def cross_attention(x, y, w_q, w_k, w_v, lengths):
+    return [
+        oracles.attention(a @ w_q, b[:length] @ w_k, b[:length] @ w_v)[0]
+        for a, b, length in zip(x, y, lengths, strict=True)
+    ]
+
+
+def lookup_score(weights, tokens):
+    last, found = {}, []
+    for i, token in enumerate(tokens.tolist()):
+        if token in last:
+            found.append(weights[i, last[token] + 1])
+        last[token] = i
+    return math.fsum(found) / len(found)
+
+
 LOOPS = {
+    "sinusoidal_positions": lambda n, dim: oracles.sinusoidal_positions(n, dim, 10_000),
+    "rotary": turned,
+    "OneBlock": one_block,
+    "cross_attention": cross_attention,
+    "lookup_score": lookup_score,
     "values_used": values_used,
     "one_hot": one_hot,
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
@@ -311,6 +399,10 @@ LOOPS = {
     "decode_step": decode_step,
     "multi_head_attention": multi_head_attention,
     "head_importance": head_importance,
+    "induction_score": induction_score,
+    "looks_one_back": looks_one_back,
+    "resting_heads": resting_heads,
+    "without_heads": without_heads,
     "cache_bytes": cache_bytes,
     "merge_parts": merge_parts,
     "keep_window": keep_window,

@@ -149,6 +149,14 @@ def test_a_library_is_loaded_for_a_cell_that_uses_it():
     assert "image/png" not in sent[-1]["data"]
 
 
+def test_of_a_cell_that_imports_pytorch_too_the_rest_is_imported(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    page = Page("import numpy as np\nimport torch\ntorch.set_num_threads(1)", "np.float64(2) * 2")
+    steps, sent = page.run(1)
+    assert steps == [0, 1]
+    assert sent[-1]["data"]["text/plain"] == "np.float64(4.0)"
+
+
 def test_an_error_is_the_reader_s_own_line():
     page = Page("def half(x):\n    return x / 0", "y = 1\nhalf(y)")
     error = page.error(1)
@@ -189,8 +197,9 @@ def test_whatever_goes_wrong_is_said(code, name, says):
 
 def test_pytorch_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    error = Page("import torch\ntorch.zeros(2)").error(0)
-    assert "PyTorch" in error["name"] and "notebook" in error["says"]
+    for code in ("import torch\ntorch.zeros(2)", "import torch"):
+        error = Page(code).error(0)
+        assert "PyTorch" in error["name"] and "notebook" in error["says"]
 
 
 def test_a_million_lines_are_cut():
@@ -223,7 +232,8 @@ def test_the_archive_is_the_same_each_time_and_runs_alone(tmp_path):
     code = (
         "import liverunner, json, sys\n"
         "runner = liverunner.Runner(print)\n"
-        "page = json.dumps([{'id': 'a', 'code': 'import d2lmini; d2lmini.softmax([0.0, 0.0])'}])\n"
+        "code = 'import numpy as np; import d2lmini; d2lmini.softmax(np.zeros(2))'\n"
+        "page = json.dumps([{'id': 'a', 'code': code}])\n"
         "runner.prepare(page, 'a'); runner.run('a')\n"
         "assert sys.modules['d2lmini'].__file__.startswith(sys.argv[1])"
     )

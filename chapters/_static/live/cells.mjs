@@ -144,7 +144,7 @@ function hear({ id, state, text, piece, finished, fatal }) {
   if (!target) return;
   if (piece) {
     // What another cell needs runs in silence, unless the reader has changed it, or it fails.
-    if (current === target || current.edited) current.put(piece); else current.pieces.push(piece);
+    if (current === target || (current.edited && current.out)) current.put(piece); else current.pieces.push(piece);
   } else if (state === "loading") {
     target.state = "loading";
     target.say(text);
@@ -158,11 +158,11 @@ function hear({ id, state, text, piece, finished, fatal }) {
     const failed = state === "error";
     if (current === target) target.end(state, failed ? "Error" : "Done");
     else if (failed || (current.edited && current.out)) {
-      if (failed) for (const one of current.pieces) current.put(one);
+      if (failed) for (const one of current.pieces) (current.out ? current : target).put(one);
       if (current.out) { current.state = state; current.say(failed ? "Error" : "Done"); }
     }
     if (failed && current !== target) {
-      target.put({ kind: "note", text: "A cell above that this one needs has stopped with an error: ", cell: current.id });
+      if (current.out) target.put({ kind: "note", text: "A cell above that this one needs has stopped with an error: ", cell: current.id });
       target.end("error", "Error");
     }
   } else if (state === "broken") {

@@ -1,0 +1,112 @@
+"""The stored layer of MiniLM: against plain loops over its definition, and bad input."""
+
+import math
+
+import numpy as np
+import pytest
+
+from d2lmini.models import MiniLMLayer
+from d2lmini.models.stored import read_npz
+
+LAYER = MiniLMLayer.load()
+SENTENCES = ["i like to eat apple", "I like the apple phone!", "apple"]
+
+
+def by_loops(pieces, hide=None):
+    """Compute the layer as BERT defines it, one head and one token at a time."""
+    with read_npz("minilm_layer.npz") as file:
+        w = {name: file[name].astype(float) if name != "words" else file[name] for name in file}
+    rows = [w["words"].tolist().index(piece) for piece in pieces]
+
+    def normalised(x, name):
+        mean = sum(x) / len(x)
+        variance = sum((a - mean) ** 2 for a in x) / len(x)
+        scaled = np.array([(a - mean) / math.sqrt(variance + 1e-12) for a in x])
+        return scaled * w[f"{name}_gain"] + w[f"{name}_shift"]
+
+    def linear(x, name):
+        return x @ w[f"{name}_weight"] + w[f"{name}_bias"]
+
+    before = [normalised(w["word"][r] + w["position"][i], "embeddings") for i, r in enumerate(rows)]
+    q, k, v = ([linear(x, name) for x in before] for name in ("query", "key", "value"))
+    weights, after = np.zeros((12, len(rows), len(rows))), []
+    for i, x in enumerate(before):
+        mixed = np.zeros(384)
+        for head in range(12):
+            part = slice(32 * head, 32 * head + 32)
+            e = [
+                0.0 if piece == hide else math.exp(q[i][part] @ k[j][part] / math.sqrt(32))
+                for j, piece in enumerate(pieces)
+            ]
+            weights[head, i] = np.array(e) / sum(e)
+            mixed[part] = sum(a * u[part] for a, u in zip(weights[head, i], v, strict=True))
+        h = normalised(x + linear(mixed, "output"), "attention")
+        wide = [a * (1 + math.erf(a / math.sqrt(2))) / 2 for a in linear(h, "widen")]
+        after.append(normalised(h + linear(np.array(wide), "shrink"), "layer"))
+    return weights, np.array(before), np.array(after)
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+@pytest.mark.parametrize("hide", [None, "apple"])
+def test_the_layer_is_what_the_loops_give(text, hide):
+    pieces, *found = LAYER.read(text, hide=hide)
+    for ours, theirs in zip(found, by_loops(pieces, hide), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("text", "head", "word", "weight"),
+    [
+        ("i like to eat apple", 11, "eat", 0.82),
+        ("i like to eat apple", 3, "eat", 1.00),
+        ("i like the apple phone", 2, "phone", 0.79),
+        ("i like the apple phone", 11, "phone", 0.03),
+        ("i bought an apple laptop and ate an orange", 2, "laptop", 0.96),
+    ],
+)
+def test_weights_measured_on_the_whole_model(text, head, word, weight):
+    """In float32 and with all six layers, before the layer was cut out."""
+    pieces, weights, _, _ = LAYER.read(text)
+    found = weights[head - 1, pieces.index("apple"), pieces.index(word)]
+    assert abs(found - weight) < 0.006
+
+
+def test_a_hidden_word_gets_nothing():
+    pieces, weights, _, _ = LAYER.read("i like to eat apple", hide="eat")
+    assert (weights[:, :, pieces.index("eat")] == 0).all()
+    np.testing.assert_allclose(weights.sum(axis=-1), 1)
+
+
+def test_case_and_punctuation_do_not_matter():
+    one, two = LAYER.read("I like, to eat... APPLE"), LAYER.read("i like to eat apple")
+    np.testing.assert_array_equal(one.after, two.after)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("i like to eat appel", r"'appel' is not among the 354 stored words; .* apple"),
+        ("i like zzzzqqq", "'zzzzqqq' .* nothing is like it"),
+        ("", "no word"),
+        (" ?! ", "no word"),
+        ("i like " * 16, r"32 words; the stored layer has positions for 30"),
+    ],
+)
+def test_a_sentence_that_it_cannot_read(text, says):
+    with pytest.raises(ValueError, match=says):
+        LAYER.read(text)
+
+
+def test_the_longest_sentence_is_read():
+    assert len(LAYER.read("eat " * LAYER.longest).pieces) == LAYER.longest + 2
+
+
+@pytest.mark.parametrize("text", [None, 3, ["i", "like"], b"apple"])
+def test_what_is_no_text(text):
+    with pytest.raises(TypeError, match="text must be a string"):
+        LAYER.read(text)
+
+
+def test_a_hidden_word_must_be_there():
+    with pytest.raises(ValueError, match="hide='soup' is not among"):
+        LAYER.read("i like to eat apple", hide="soup")

