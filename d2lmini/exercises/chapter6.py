@@ -460,7 +460,7 @@ def _induction_cases() -> list[Case]:
 
 register(
     Exercise(
-        name="induction_score",
+        name="lookup_score",
         chapter=6,
         difficulty="medium",
         minutes=20,
@@ -502,7 +502,7 @@ register(
             "Two plain loops will do. If no j is found, token i does not count.",
         ),
         solution="""\
-def induction_score(weights, tokens):
+def lookup_score(weights, tokens):
     found = []
     for i in range(len(tokens)):
         for j in reversed(range(i)):

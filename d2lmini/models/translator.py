@@ -6,8 +6,8 @@ import numpy as np
 
 from d2lmini._torch import Tensor, functional, nn, torch
 from d2lmini.additive import AdditiveAttention
-from d2lmini.models.phrases import Vocabulary, phrases
 from d2lmini.models.training import train
+from d2lmini.models.words import Vocabulary, phrases
 from d2lmini.multihead import MultiHeadAttention
 
 __all__ = ["Translation", "Translator", "train_translator"]

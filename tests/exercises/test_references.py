@@ -352,7 +352,7 @@ def cross_attention(x, y, w_q, w_k, w_v, lengths):
     ]
 
 
-def induction_score(weights, tokens):
+def lookup_score(weights, tokens):
     last, found = {}, []
     for i, token in enumerate(tokens.tolist()):
         if token in last:
@@ -366,7 +366,7 @@ LOOPS = {
     "rotary": turned,
     "OneBlock": one_block,
     "cross_attention": cross_attention,
-    "induction_score": induction_score,
+    "lookup_score": lookup_score,
     "values_used": values_used,
     "one_hot": one_hot,
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
