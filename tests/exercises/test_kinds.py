@@ -170,7 +170,7 @@ SLIPS = [
     # What is right for numbers, and learns nothing.
     ("OneHead", "scores.softmax(dim=-1) @ value", "(scores.softmax(dim=-1) @ value).detach()"),
     ("OneHead", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).detach() @ value"),
-    ("ManyHeads", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).data @ value"),
+    ("CausalHeads", "self.w_o(", "self.w_o.requires_grad_(False)("),
 ]
 
 
