@@ -167,6 +167,7 @@ SLIPS = [
     ("trigram_vectors", "text.lower()", "text.lower().replace(chr(32), chr(32) * 2)"),
     ("trigram_vectors", "text.lower()", "text.lower().replace(chr(39), chr(0)[1:])"),
     ("trigram_vectors", "pieces.count(gram) for", "min(pieces.count(gram), 2) for"),
+    ("trigram_vectors", "text.lower()", "text.lower().strip()"),
     # What is right for numbers, and learns nothing.
     ("OneHead", "scores.softmax(dim=-1) @ value", "(scores.softmax(dim=-1) @ value).detach()"),
     ("OneHead", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).detach() @ value"),
