@@ -32,7 +32,7 @@ def _followed(
 
 register(
     Exercise(
-        name="induction_score",
+        name="lookup_score",
         chapter=7,
         difficulty="medium",
         minutes=15,
@@ -97,7 +97,7 @@ register(
             "for each pair; leave the first two axes to `...`.",
         ),
         solution="""\
-def induction_score(weights, period):
+def lookup_score(weights, period):
     n = weights.shape[-1]
     query = np.arange(n - period, n)  # the second time
     followed = query - period + 1  # one after the first time
