@@ -166,7 +166,7 @@ class Runner:
         lines = cell.code.splitlines(keepends=True)
         linecache.cache[file] = (len(cell.code), None, lines, file)
         tree = ast.parse(cell.code, file)
-        body = [self.lean(node) for node in tree.body]
+        body = [self.lean(node, whole) for node in tree.body]
         if not whole:
             body = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
         tree.body = [node for node in body if not is_empty(node)]
@@ -180,14 +180,20 @@ class Runner:
         for callback in list(self.callbacks):
             callback()
 
-    def lean(self, node: ast.stmt) -> ast.stmt:
-        """Return an import without the names that are heavy and not used."""
+    def lean(self, node: ast.stmt, whole: bool) -> ast.stmt:
+        """Return an import without the names that are heavy and not used.
+
+        PyTorch in a cell that runs as a whole is the reader's own wish, who is told that it fails.
+        """
         if isinstance(node, ast.Import | ast.ImportFrom):
             kept = []
             for alias in node.names:
                 alone = copy(node)
                 alone.names = [alias]
-                if all(self.is_wanted(*pair) for pair in imported(alone)):
+                if all(
+                    self.is_wanted(name, thing) or (whole and library_of(thing) == "torch")
+                    for name, thing in imported(alone)
+                ):
                     kept.append(alias)
             node.names = kept
         return node

@@ -197,8 +197,9 @@ def test_whatever_goes_wrong_is_said(code, name, says):
 
 def test_pytorch_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    error = Page("import torch\ntorch.zeros(2)").error(0)
-    assert "PyTorch" in error["name"] and "notebook" in error["says"]
+    for code in ("import torch\ntorch.zeros(2)", "import torch"):
+        error = Page(code).error(0)
+        assert "PyTorch" in error["name"] and "notebook" in error["says"]
 
 
 def test_a_million_lines_are_cut():

@@ -17,7 +17,7 @@ export const picture = (width, height, ...inside) =>
 /** A slider: what is shown of its value, its two ends, and a mark where one usually is. */
 export function slider({ label, min, max, step, value, usual, ends, show, input }) {
   const control = make("input", { type: "range", min, max, step, value });
-  const shown = make("output", {});
+  const shown = make("b", {}); // an output element would take the label for itself
   const share = (usual - min) / (max - min);
   const says = () => { shown.textContent = show(control.valueAsNumber); control.setAttribute("aria-valuetext", shown.textContent); };
   control.addEventListener("input", () => { says(); input(); });

@@ -38,7 +38,8 @@ export function editor(pre, code, { changed, run }) {
   pre.removeAttribute("tabindex");
   let typing = false; // Tab moves on until something was typed, and again after Escape
   const insert = (text) => {
-    if (!document.execCommand("insertText", false, text)) area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
+    // As if typed, so that it can be undone; an empty text would leave the caret elsewhere.
+    if (!document.execCommand(text ? "insertText" : "delete", false, text)) area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
     area.dispatchEvent(new Event("input"));
   };
   const lines = () => {
