@@ -2,9 +2,17 @@
 
 import importlib.util
 import os
+import tempfile
+from pathlib import Path
 
 # One thread, here and in the notebooks' kernels: sums are taken in the same order everywhere.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A checkout that may not be written to is tested as well: what tools keep goes elsewhere.
+if not os.access(Path(__file__).parent, os.W_OK):
+    kept = Path(tempfile.mkdtemp(prefix="caches-"))
+    for name in ("RUFF_CACHE_DIR", "MYPY_CACHE_DIR", "PYTHONPYCACHEPREFIX"):
+        os.environ.setdefault(name, str(kept / name.lower()))
 
 # Notebooks are compared, and pages are looked at, wherever what they need is installed; the
 # library's own tests do without it.

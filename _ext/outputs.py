@@ -112,7 +112,15 @@ def forbid_remote(app, doctree, docname) -> None:
 
 def refuse_broken(app, doctree, docname) -> None:
     """Warn of a drawing on the page, or a file of one, that cannot be read."""
+    outputs = {  # which `require_shown_outputs` has named, with their cells
+        id(node)
+        for around in doctree.findall(nodes.container)
+        if "cell_output" in around["classes"]
+        for node in around.findall(nodes.Element)
+    }
     for node in doctree.findall(nodes.Element):
+        if id(node) in outputs:
+            continue
         if isinstance(node, nodes.image) and node.get("uri", "").lower().endswith(".svg"):
             path = Path(app.env.srcdir, node["uri"])
             name, data = node["uri"], {"image/svg+xml": _text_of(path)}

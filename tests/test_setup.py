@@ -83,7 +83,7 @@ def copy_of_project(folder):
     project = folder / "my project"
     (project / "scripts").mkdir(parents=True)
     for name in ("Makefile", "requirements.txt", "pyproject.toml", "scripts/install.py"):
-        shutil.copy(ROOT / name, project / name)
+        shutil.copyfile(ROOT / name, project / name)
     return project
 
 

@@ -5,9 +5,6 @@ from .induction import train_induction as train_induction
 from .language import LanguageModel as LanguageModel
 from .language import train_language_model as train_language_model
 from .minilm import MiniLMLayer as MiniLMLayer
-from .phrases import Vocabulary as Vocabulary
-from .phrases import phrases as phrases
-from .phrases import sentence as sentence
 from .recommender import recommend as recommend
 from .smollm import SmolLM as SmolLM
 from .stored import load_lookup as load_lookup
@@ -17,3 +14,6 @@ from .training import train as train
 from .translator import Translation as Translation
 from .translator import Translator as Translator
 from .translator import train_translator as train_translator
+from .words import Vocabulary as Vocabulary
+from .words import phrases as phrases
+from .words import sentence as sentence

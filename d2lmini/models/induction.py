@@ -127,7 +127,7 @@ def train_induction(seed: int, *, num_layers: int = 2, steps: int = 400) -> Indu
         Of the first weights and of the texts.
     num_layers : int
     steps : int
-        Of 64 new texts each.
+        Of 32 new texts each.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def train_induction(seed: int, *, num_layers: int = 2, steps: int = 400) -> Indu
         model = InductionModel(num_layers).double()
 
     def loss_of_step(_: int) -> Tensor:
-        tokens, _begins = repeated_letters(draw, 64)
+        tokens, _begins = repeated_letters(draw, 32)
         scores, _weights = model(tokens[:, :-1])
         return functional.cross_entropy(scores[:, DISTINCT:].mT, tokens[:, DISTINCT + 1 :])
 

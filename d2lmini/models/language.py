@@ -8,8 +8,8 @@ from d2lmini._checks import whole_number
 from d2lmini._torch import Tensor, functional, nn, torch
 from d2lmini.attention import Attention
 from d2lmini.models.block import TransformerBlock
-from d2lmini.models.phrases import Vocabulary, sentence
 from d2lmini.models.training import train
+from d2lmini.models.words import Vocabulary, sentence
 from d2lmini.positions import sinusoidal_positions
 
 __all__ = ["LanguageModel", "train_language_model"]

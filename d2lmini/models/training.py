@@ -34,7 +34,7 @@ def progress(steps: int, label: str) -> Iterator[int]:
     steps = whole_number("steps", steps, at_least=0)
     clear = _clear_of_notebook()
     try:
-        from tqdm import tqdm
+        from tqdm import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         yield from range(steps)
         return
@@ -76,6 +76,9 @@ def train(
 ) -> list[float]:
     """Let Adam change the parameters of a model so that a loss becomes small.
 
+    In the second half the learning rate falls in a straight line to 0, so that the last steps no
+    longer jump about.
+
     In a notebook, train before the cell prints anything: the bar clears the output of its cell.
 
     Parameters
@@ -114,9 +117,10 @@ def train(
     adam = torch.optim.Adam(model.parameters(), lr=positive_number("learning_rate", learning_rate))
     losses = []
     for step in progress(steps, label):
+        adam.param_groups[0]["lr"] = learning_rate * min(1, 2 - 2 * step / steps)
         adam.zero_grad()
         loss = loss_of_step(step)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         adam.step()
         losses.append(loss.item())
     return losses

@@ -6,8 +6,8 @@ import numpy as np
 
 from d2lmini._torch import Tensor, functional, nn, torch
 from d2lmini.additive import AdditiveAttention
-from d2lmini.models.phrases import Vocabulary, phrases
 from d2lmini.models.training import train
+from d2lmini.models.words import Vocabulary, phrases
 from d2lmini.multihead import MultiHeadAttention
 
 __all__ = ["Translation", "Translator", "train_translator"]
@@ -69,6 +69,8 @@ class Translator(nn.Module):
             self.attend = AdditiveAttention(d_model, d_model, d_model)
         elif score == "dot product":
             self.attend = MultiHeadAttention(d_model, num_heads)
+            for table in (self.source, self.target):  # else phrases are learned by heart
+                nn.init.normal_(table.weight, std=0.25)
         else:
             raise ValueError(f'score must be "dot product" or "additive", got {score!r}')
         self.read = nn.Linear(d_model, len(french))
@@ -152,7 +154,7 @@ class Translator(nn.Module):
 
 
 def train_translator(
-    seed: int, *, num_heads: int = 2, score: str = "dot product", steps: int = 200
+    seed: int, *, num_heads: int = 2, score: str = "dot product", steps: int = 300
 ) -> tuple[Translator, list[tuple[str, str]]]:
     """Train a translator on 664 of the 864 phrases.
 
@@ -181,6 +183,7 @@ def train_translator(
     english, french = (Vocabulary(texts) for texts in zip(*pairs, strict=True))
     source = english.encode([one for one, _ in pairs])
     target = french.encode([other for _, other in pairs], signs=True)
+    target[target == 0] = 2  # after the end comes the end
     draw = np.random.default_rng(seed)
     order = draw.permutation(len(pairs))
     seen, unseen = order[:-UNSEEN], order[-UNSEEN:]
@@ -191,8 +194,7 @@ def train_translator(
     def loss_of_step(_: int) -> Tensor:
         batch = torch.from_numpy(draw.choice(seen, 64))
         scores = model(source[batch], target[batch, :-1])
-        wanted = target[batch, 1:]
-        return functional.cross_entropy(scores.mT, wanted, ignore_index=0)
+        return functional.cross_entropy(scores.mT, target[batch, 1:])
 
     train(model, loss_of_step, steps=steps, learning_rate=5e-3, label="translator")
     return model, [pairs[i] for i in unseen]

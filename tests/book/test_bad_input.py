@@ -79,7 +79,7 @@ DEFECTS |= {
         "cell 1 holds a drawing that cannot be read",
     ),
     "inline.md": (f"# A drawing\n\n<p>{DRAWN}</p>\n", "a drawing cannot be read"),
-    "vector.md": (
+    "file.md": (
         "# A file\n\n![a drawing](_static/broken.svg)\n",
         "broken.svg cannot be read",
     ),

@@ -11,6 +11,7 @@ import os
 import re
 import runpy
 import shutil
+import stat
 import subprocess
 import sys
 from collections import Counter
@@ -445,6 +446,8 @@ def test_a_source_with_another_content_is_one_clear_line(tmp_path):
 def test_the_check_sees_one_changed_letter_and_a_rebuild_mends_it(tmp_path):
     scripts = shutil.copytree(SCRIPTS, tmp_path / "scripts" / "data")
     data = shutil.copytree(DATA, tmp_path / "d2lmini" / "data")
+    for copied in (scripts, data, *scripts.rglob("*"), *data.rglob("*")):
+        copied.chmod(copied.stat().st_mode | stat.S_IWUSR)  # the checkout may be read-only
     original = (data / "incomes.csv").read_bytes()
     (data / "incomes.csv").write_bytes(original.replace(b"32", b"33"))
     result = run(scripts / "build_incomes.py", "--check")

@@ -311,7 +311,62 @@ def linear_attention(query, key, value):
     return output
 
 
+def turned(x, start):
+    return oracles.rotary(x.tolist(), start, 10_000)
+
+
+def normalised(rows, weight, bias):
+    """Bring each row to mean 0 and variance 1, then stretch and shift it."""
+    found = []
+    for row in np.array(rows).tolist():
+        mean = math.fsum(row) / len(row)
+        variance = math.fsum((v - mean) ** 2 for v in row) / len(row)
+        scaled = [(v - mean) / math.sqrt(variance + 1e-5) for v in row]
+        found.append([v * w + b for v, w, b in zip(scaled, weight, bias, strict=True)])
+    return np.array(found)
+
+
+def one_block(d_model, num_heads, d_hidden, x):
+    """Follow one token after the other, with the weights that the checker draws in this order."""
+    draw = np.random.default_rng(0)
+    square, (wide, narrow) = (d_model, d_model), ((d_hidden, d_model), (d_model, d_hidden))
+    shapes = [*[(d_model,)] * 4, *[square] * 4, wide, (d_hidden,), narrow, (d_model,)]
+    drawn = [draw.integers(-2, 3, shape) / 2 for shape in shapes]
+    (g_1, b_1, g_2, b_2), heads, (widen, b_w, narrow, b_n) = drawn[:4], drawn[4:8], drawn[8:]
+    found = []
+    for item in x.astype(float):
+        middle = []
+        for t in range(len(item)):  # the last row of what is seen so far: causal
+            seen = normalised(item[: t + 1], g_1, b_1)
+            collected = multi_head_attention(seen, *[w.T for w in heads], num_heads)
+            middle.append(item[t] + np.array(collected)[-1])
+        hidden = np.maximum(normalised(middle, g_2, b_2) @ widen.T + b_w, 0)
+        found.append(np.array(middle) + hidden @ narrow.T + b_n)
+    return found
+
+
+def cross_attention(x, y, w_q, w_k, w_v, lengths):
+    return [
+        oracles.attention(a @ w_q, b[:length] @ w_k, b[:length] @ w_v)[0]
+        for a, b, length in zip(x, y, lengths, strict=True)
+    ]
+
+
+def lookup_score(weights, tokens):
+    last, found = {}, []
+    for i, token in enumerate(tokens.tolist()):
+        if token in last:
+            found.append(weights[i, last[token] + 1])
+        last[token] = i
+    return math.fsum(found) / len(found)
+
+
 LOOPS = {
+    "sinusoidal_positions": lambda n, dim: oracles.sinusoidal_positions(n, dim, 10_000),
+    "rotary": turned,
+    "OneBlock": one_block,
+    "cross_attention": cross_attention,
+    "lookup_score": lookup_score,
     "values_used": values_used,
     "one_hot": one_hot,
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),

@@ -246,6 +246,7 @@ def test_the_page_shows_the_code_as_it_is():
 # ---------------------------------------------------------------------------------- the real model
 
 
+@pytest.mark.whole_model
 @needs_model
 @pytest.mark.parametrize("text", load_readings())
 def test_the_committed_weights_are_what_the_model_gives(real, text):
@@ -260,6 +261,7 @@ def test_the_committed_weights_are_what_the_model_gives(real, text):
         assert abs(chance - expected) < 1e-3
 
 
+@pytest.mark.whole_model
 @needs_model
 def test_the_committed_ablations_are_what_the_model_gives(real):
     lookup = load_lookup()
@@ -269,12 +271,14 @@ def test_the_committed_ablations_are_what_the_model_gives(real):
         assert abs(chance - lookup.without_first[k]) < 1e-3
 
 
+@pytest.mark.whole_model
 @needs_model
 def test_the_command_streams(capsys):
     assert smollm.main(["The capital of France is", "--max-new-tokens", "3"]) == 0
     assert capsys.readouterr().out.startswith("The capital of France is Paris.")
 
 
+@pytest.mark.whole_model
 @needs_peer
 def test_logits_and_weights_are_those_of_transformers(real, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

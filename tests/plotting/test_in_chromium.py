@@ -125,8 +125,8 @@ def test_the_drawing_is_that_of_what_the_page_shows(page, tokens, settings, grou
     np.testing.assert_allclose(shown[-3, -3], ground, atol=1)  # it covers the other one
     if {"forced_colors", "java_script_enabled"}.isdisjoint(settings):  # and so are tables
         palette = PALETTES["light" if ground == LIGHT else "dark"]
-        for selector, name in ("tbody th", "query"), ("thead th:last-child", "key"):
-            seen = colour(window.locator(selector).first)
+        for place, name in ("tbody th", "query"), ("thead th:last-child", "key"):
+            seen = colour(window.locator(f".d2lmini-explorer {place}").first)
             np.testing.assert_allclose(seen, 255 * np.array(to_rgb(palette[name])), atol=1)
 
 

@@ -1,0 +1,211 @@
+"""The small models of chapter 6: what they learn, what must hold, and bad input."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import d2lmini
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+from d2lmini import models  # noqa: E402
+from d2lmini.models import phrases, progress, recommend, sentence  # noqa: E402
+
+CLOSE = torch.testing.assert_close
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+# What they learn
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_unseen_phrases_are_translated(seed):
+    translator, unseen = models.train_translator(seed)
+    assert len(unseen) == 200
+    assert translator.accuracy(unseen) >= 0.999
+
+
+def test_an_untrained_translator_is_not_right():
+    translator, unseen = models.train_translator(1, steps=0)
+    assert translator.accuracy(unseen) < 0.1
+
+
+def test_two_layers_foretell_and_one_does_not():
+    two, one = models.train_induction(1), models.train_induction(1, num_layers=1)
+    assert two.accuracy(9) == 1.0
+    assert one.accuracy(9) < 0.2
+    tokens, begins = models.repeated_letters(np.random.default_rng(3), 50)
+    with torch.no_grad():
+        _, (first, second) = two(tokens[:, :-1])
+    item = np.arange(50)[:, None]
+    followed = second[item, np.arange(14, 19), begins[:, None] + np.arange(1, 6)]
+    assert first.diagonal(-1, 1, 2)[:, :13].mean() > 0.9  # looks one back
+    assert followed.mean() > 0.9  # looks at what followed
+
+
+def test_training_is_repeatable_and_leaves_the_random_state():
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    one, other = (models.train_language_model(3, steps=2) for _ in range(2))
+    assert torch.equal(before, torch.get_rng_state())
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+# What must hold
+
+
+def test_a_block_is_that_of_the_framework():
+    torch.manual_seed(4)
+    theirs = nn.TransformerEncoderLayer(
+        6, 3, 10, dropout=0, norm_first=True, batch_first=True, dtype=torch.float64
+    )
+    ours = models.TransformerBlock(6, 3, 10).double()
+    ours.attend = d2lmini.MultiHeadAttention.from_torch(theirs.self_attn)
+    ours.widen, ours.narrow = theirs.linear1, theirs.linear2
+    ours.norm_1, ours.norm_2 = theirs.norm1, theirs.norm2
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.normal_()
+    ours.attend = d2lmini.MultiHeadAttention.from_torch(theirs.self_attn)
+    x = torch.randn(2, 5, 6, dtype=torch.float64)
+    hidden = ~torch.ones(5, 5, dtype=torch.bool).tril()
+    CLOSE(ours(x, causal=True).output, theirs(x, src_mask=hidden))
+    CLOSE(ours(x).output, theirs(x))
+
+
+def later_changed(model, tokens, other):
+    """Yield for each position the outputs before it, from both texts that differ from there on."""
+    for t in range(1, tokens.shape[1]):
+        changed = tokens.clone()
+        changed[:, t:] = other[:, t:]
+        yield model(tokens)[0][:, :t], model(changed)[0][:, :t]
+
+
+@pytest.mark.parametrize("which", ["language", "induction"])
+def test_a_later_token_never_changes_an_earlier_output(which):
+    torch.manual_seed(5)
+    if which == "language":
+        vocabulary = models.Vocabulary([french for _, french in phrases()])
+        model = models.LanguageModel(vocabulary, num_positions=9).double()
+    else:
+        model = models.InductionModel().double()
+    tokens, other = torch.randint(26, (2, 3, 9))
+    for before, after in later_changed(model, tokens, other):
+        CLOSE(before, after, rtol=0, atol=1e-12)
+
+
+def test_padding_does_not_change_a_translation():
+    translator, _ = models.train_translator(1, steps=3)
+    alone = translator(translator.english.encode(["a cat"]), translator.french.encode(["un"]))
+    padded = translator(
+        translator.english.encode(["a cat", "the small black dog"]),
+        translator.french.encode(["un", "le"]),
+    )
+    CLOSE(alone[0], padded[0])
+
+
+def test_each_phrase_agrees_in_gender():
+    pairs = dict(phrases())
+    assert len(pairs) == 864
+    assert pairs["a pretty blue flower"] == "une jolie fleur bleue"
+    assert pairs["the black dog"] == "le chien noir"
+    assert sentence([1, 0, 9, 0, 0, 1, 1, 1]) == "une voiture est noire et le petit chien est vert"
+
+
+def test_the_nearest_in_the_history_decides():
+    seen, ratings = np.eye(3), np.array([1.0, -1.0, 0.5])
+    foretold, weights = recommend(np.eye(3)[[1, 2]], seen, ratings)
+    np.testing.assert_allclose(foretold, [-1, 0.5], atol=1e-3)
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    np.testing.assert_allclose(recommend(np.zeros((1, 3)), seen, ratings).output, ratings.mean())
+
+
+# Bad input
+
+WORDS = models.Vocabulary(["le chat est noir"])
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: WORDS.encode(["le chats"]), ValueError, "'chats' is not in .* nearest are chat"),
+        (lambda: WORDS.encode(["  "]), ValueError, "a text is empty"),
+        (lambda: WORDS.encode([]), ValueError, "there is no text"),
+        (lambda: WORDS.encode("le chat"), TypeError, r"a list of strings; write \['le chat'\]"),
+        (lambda: WORDS.decode([99]), ValueError, "99 is not the number of a word"),
+        (lambda: models.Vocabulary([""]), ValueError, "at least one word"),
+        (
+            lambda: models.LanguageModel(WORDS, 2)(torch.ones(1, 3, dtype=torch.long)),
+            ValueError,
+            "3 tokens and the model 2 positions",
+        ),
+        (
+            lambda: models.LanguageModel(WORDS, 2)(torch.full((1, 2), 9)),
+            ValueError,
+            "numbers from 0 to 6",
+        ),
+        (
+            lambda: models.InductionModel()(torch.ones(1, 21, dtype=torch.long)),
+            ValueError,
+            "21 letters and the model 20 positions",
+        ),
+        (lambda: models.InductionModel()(torch.full((1, 2), 26)), ValueError, "from 0 to 25"),
+        (
+            lambda: models.train_translator(1, steps=0)[0].translate("a catt"),
+            ValueError,
+            "'catt' is not in .* nearest are cat",
+        ),
+        (lambda: models.train_translator(1, score="cosine"), ValueError, '"dot product" or'),
+        (
+            lambda: recommend(np.ones((1, 2)), np.ones((0, 2)), np.ones(0)),
+            ValueError,
+            "the history is empty",
+        ),
+        (
+            lambda: recommend(np.ones((1, 2)), np.ones((3, 2)), np.ones(2)),
+            ValueError,
+            "one rating, got ratings of shape",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+# The bar
+
+
+def test_the_bar_counts_every_step(capfd):
+    assert list(progress(5, "five")) == [0, 1, 2, 3, 4]
+    assert capfd.readouterr() == ("", "")  # nobody looks: no bar
+
+
+def test_without_tqdm_there_is_no_bar():
+    code = (
+        "import sys; sys.modules['tqdm'] = None\n"
+        "from d2lmini.models import progress; print(list(progress(3, 'x')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("[0, 1, 2]\n", "")
+
+
+def test_what_is_stored_of_a_notebook_has_no_trace_of_the_bar():
+    import nbformat
+    from nbclient import NotebookClient
+
+    cell = "from d2lmini.models import progress\nprint(sum(progress(3, 'three')))"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    NotebookClient(notebook, timeout=120).execute()
+    assert [output.get("text") for output in notebook.cells[0].outputs] == ["3\n"]
