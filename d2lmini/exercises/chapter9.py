@@ -49,9 +49,54 @@ def _filled(fill: float) -> Callable[..., Array]:
     return answer
 
 
+def _shown_and_filled(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return softmax(np.where(_sees(key, lengths), -np.inf, _scores(query, key))) @ value
+
+
 def _nan_without_keys(query: Array, key: Array, value: Array, lengths: Array) -> Array:
     with np.errstate(invalid="ignore"):
         return _filled(-np.inf)(query, key, value, lengths)
+
+
+def _rows_filled(fill: float) -> Callable[..., Array]:
+    """Fill whole rows, as the code of the task does: they become the mean of all keys."""
+
+    def answer(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+        sees = np.arange(query.shape[1])[:, None] < lengths[:, None, None]
+        return softmax(np.where(sees, _scores(query, key), fill)) @ value
+
+    return answer
+
+
+def _both_hidden(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+    sees = np.arange(query.shape[1])[:, None] < lengths[:, None, None]
+    return attention(query, key, value, mask=_sees(key, lengths) & sees).output
+
+
+def _added(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+    return softmax(_scores(query, key) - 1e6 * ~_sees(key, lengths)) @ value
+
+
+def _filled_but_empty_is_zero(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+    return _filled(-1e6)(query, key, value, lengths) * (lengths > 0)[:, None, None]
+
+
+def _renormalised_rows(nothing: float) -> Callable[..., Array]:
+    def answer(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+        weights = softmax(_scores(query, key)) * _sees(key, lengths)
+        total = weights.sum(axis=-1, keepdims=True)
+        return np.where(total > 0, weights / np.where(total > 0, total, 1), nothing) @ value
+
+    return answer
+
+
+def _scores_multiplied(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+    return softmax(_scores(query, key) * _sees(key, lengths)) @ value
+
+
+def _unscaled(query: Array, key: Array, value: Array, lengths: Array) -> Array:
+    return _padded(query * np.sqrt(query.shape[-1]), key, value, lengths)
 
 
 def _padded_cases() -> list[Case]:
@@ -90,7 +135,19 @@ register(
                 "This is still the reported mistake: the padding hides rows, which are queries. "
                 "What must not be seen are keys, and keys are columns of the scores.",
                 _queries_masked,
-                also=(_queries_hidden,),
+                also=(
+                    _queries_hidden,
+                    _rows_filled(-1e4),
+                    _rows_filled(-1e6),
+                    _rows_filled(-1e9),
+                    _rows_filled(-np.inf),
+                ),
+            ),
+            Mistake(
+                "queries-too",
+                "The padded keys are hidden, but so are the last queries. The lengths speak of "
+                "keys only, and every query is answered.",
+                _both_hidden,
             ),
             Mistake(
                 "after-softmax",
@@ -108,11 +165,51 @@ register(
                 ),
             ),
             Mistake(
+                "renormalised",
+                "The padding is hidden after the softmax, and the rows are made to sum to 1 again. "
+                "If the padding had all the weight, only 0 is left to share out. Hide the scores.",
+                _renormalised_rows(0.0),
+                also=(_renormalised_rows(np.nan),),
+            ),
+            Mistake(
+                "score-zero",
+                "The scores of the padding were set to 0, but exp(0) is 1. Hide them with −∞.",
+                _scores_multiplied,
+            ),
+            Mistake(
+                "one-too-few",
+                "The last word of each item is hidden: the words of item b are keys 0 to "
+                "lengths[b] − 1.",
+                lambda query, key, value, lengths: _padded(
+                    query, key, value, np.maximum(lengths - 1, 0)
+                ),
+            ),
+            Mistake(
+                "first-length",
+                "Every item uses the length of the first.",
+                lambda query, key, value, lengths: _padded(
+                    query, key, value, np.full_like(lengths, lengths[0])
+                ),
+            ),
+            Mistake(
+                "padding-first",
+                "The words are taken from the end: the padding stands behind the words.",
+                lambda query, key, value, lengths: (
+                    attention(query, key, value, mask=_sees(key, lengths)[..., ::-1]).output
+                ),
+            ),
+            Mistake(
+                "no-scale",
+                "The scores are not divided by the root of the width of the keys.",
+                _unscaled,
+            ),
+            Mistake(
                 "upside-down",
                 "The mask is upside down: the words are hidden and the padding is seen.",
                 lambda query, key, value, lengths: (
                     attention(query, key, value, mask=~padding_mask(lengths, key.shape[1])).output
                 ),
+                also=(_shown_and_filled,),
             ),
             Mistake(
                 "nan",
@@ -125,7 +222,13 @@ register(
                 "A large negative number stands in for −∞. An item without words gets the mean of "
                 "its padding, and a score that is lower still loses against the padding.",
                 _filled(-1e6),
-                also=(_filled(-1e9), _filled(-1e4)),
+                also=(_filled(-1e9), _filled(-1e4), _added),
+            ),
+            Mistake(
+                "fill-loses",
+                "Right, also without words, unless a score is lower than the number that stands in "
+                "for −∞. Then the padding wins.",
+                _filled_but_empty_is_zero,
             ),
             Mistake(
                 "ignored",
@@ -169,6 +272,23 @@ def _band(shift: int = 0, width: int = 0, corner: int = 1) -> Callable[..., Arra
     return answer
 
 
+def _far(num_queries: int, num_keys: int) -> Array:
+    """How far each key lies before its query; negative if it comes later."""
+    here = np.arange(num_queries)[:, None] + num_keys - num_queries
+    return here - np.arange(num_keys)
+
+
+def _edges(newest: int, oldest: int) -> Callable[..., Array]:
+    """Each of the two edges from the right corner (1), the top left (0) or the sign wrong (-1)."""
+
+    def answer(num_queries: int, num_keys: int, window: int) -> Array:
+        shift = num_keys - num_queries
+        last = np.tri(num_queries, num_keys, newest * shift, dtype=bool)
+        return last & ~np.tri(num_queries, num_keys, oldest * shift - window, dtype=bool)
+
+    return answer
+
+
 register(
     Exercise(
         name="window_mask",
@@ -184,9 +304,27 @@ register(
         mistakes=(
             Mistake(
                 "top-left",
-                "This is still the reported mistake: the band begins at the top left corner. Count "
-                "from the last query and the last key.",
+                "This is still the mistake of the task: the band begins at the top left corner. "
+                "Count from the last query and the last key.",
                 _band(corner=0),
+            ),
+            Mistake(
+                "old-edge",
+                "The newest key is right, but the old edge of the window is still counted from the "
+                "top left corner.",
+                _edges(1, 0),
+            ),
+            Mistake(
+                "new-edge",
+                "The old edge of the window is right, but the newest key is still counted from the "
+                "top left corner.",
+                _edges(0, 1),
+            ),
+            Mistake(
+                "wrong-sign",
+                "The band is moved to the wrong side: with more keys than queries it lies further "
+                "right.",
+                _edges(-1, -1),
             ),
             Mistake(
                 "one-too-many",
@@ -197,6 +335,43 @@ register(
                 "one-too-few",
                 "The query does not see itself, which counts as one of the window.",
                 _band(shift=-1, width=-1),
+                also=(_band(shift=-1),),
+            ),
+            Mistake(
+                "narrow",
+                "The window is one key too short. It holds window keys, with the query's own.",
+                _band(width=-1),
+            ),
+            Mistake(
+                "two-sided",
+                "The window reaches to both sides. Later keys are hidden.",
+                lambda num_queries, num_keys, window: abs(_far(num_queries, num_keys)) < window,
+            ),
+            Mistake(
+                "ahead",
+                "The window looks ahead: each query sees itself and what comes after.",
+                lambda num_queries, num_keys, window: (
+                    (_far(num_queries, num_keys) <= 0) & (_far(num_queries, num_keys) > -window)
+                ),
+            ),
+            Mistake(
+                "not-causal",
+                "Old keys are hidden, but later ones are seen.",
+                lambda num_queries, num_keys, window: _far(num_queries, num_keys) < window,
+            ),
+            Mistake(
+                "joined-by-or",
+                "Every key is seen, because every key satisfies one of the two conditions. It must "
+                "satisfy both.",
+                lambda num_queries, num_keys, window: np.ones((num_queries, num_keys), dtype=bool),
+            ),
+            Mistake(
+                "one-row",
+                "Every query sees the newest keys of all. Each has its own position, where its "
+                "window ends.",
+                lambda num_queries, num_keys, window: np.tile(
+                    np.arange(num_keys) >= num_keys - window, (num_queries, 1)
+                ),
             ),
             Mistake(
                 "the-future",
@@ -289,13 +464,29 @@ register(
                 _dropped_otherwise(
                     lambda w, kept, training: (2 * w * kept, 2 * w * kept) if training else (w, w)
                 ),
+                also=(
+                    _dropped_otherwise(
+                        lambda w, kept, training: (2 * w * kept, w * kept) if training else (w, w)
+                    ),
+                    _dropped_otherwise(
+                        lambda w, kept, training: (2 * w * kept if training else w, w * kept)
+                    ),
+                    _dropped_otherwise(
+                        lambda w, kept, training: (2 * w * kept if training else w, 2 * w * kept)
+                    ),
+                ),
+            ),
+            Mistake(
+                "both",
+                "Both mistakes are still there. Ask which weights a reader should be shown, and "
+                "what may happen outside training.",
+                _dropped_otherwise(lambda w, kept, training: (2 * w * kept, 2 * w * kept)),
             ),
             Mistake(
                 "always",
                 "Weights are dropped outside training as well, so that a finished model casts dice "
                 "at each answer.",
                 _dropped_otherwise(lambda w, kept, training: (2 * w * kept, w)),
-                also=(_dropped_otherwise(lambda w, kept, training: (2 * w * kept, 2 * w * kept)),),
             ),
             Mistake(
                 "never",
@@ -309,10 +500,38 @@ register(
                 _dropped_otherwise(lambda w, kept, training: (w * kept if training else w, w)),
             ),
             Mistake(
+                "doubled-in-use",
+                "Outside training nothing is dropped, so nothing is doubled.",
+                _dropped_otherwise(lambda w, kept, training: (w * kept if training else 2 * w, w)),
+                also=(
+                    _dropped_otherwise(
+                        lambda w, kept, training: (2 * w * kept if training else 2 * w, w)
+                    ),
+                ),
+            ),
+            Mistake(
+                "halved-in-use",
+                "The weights are halved outside training, which some programs do instead of "
+                "doubling. Here those that stay are doubled in training.",
+                _dropped_otherwise(lambda w, kept, training: (w * kept if training else w / 2, w)),
+            ),
+            Mistake(
+                "kept-dropped",
+                "The wrong weights are dropped: kept is True where a weight stays.",
+                _dropped_otherwise(lambda w, kept, training: (2 * w * ~kept if training else w, w)),
+            ),
+            Mistake(
                 "summed-to-one",
                 "The weights that stay were made to sum to 1 again. Dropout doubles them, whatever "
                 "they sum to then.",
                 _dropped_otherwise(_renormalised),
+            ),
+            Mistake(
+                "no-scale",
+                "The scores are not divided by the root of the width of the keys.",
+                lambda query, key, value, kept, training: _dropped(
+                    query * np.sqrt(query.shape[-1]), key, value, kept, training
+                ),
             ),
             Mistake(
                 "swapped",
