@@ -32,7 +32,7 @@ def _followed(
 
 register(
     Exercise(
-        name="lookup_score",
+        name="followed_score",
         chapter=7,
         difficulty="medium",
         minutes=15,
@@ -97,7 +97,7 @@ register(
             "for each pair; leave the first two axes to `...`.",
         ),
         solution="""\
-def lookup_score(weights, period):
+def followed_score(weights, period):
     n = weights.shape[-1]
     query = np.arange(n - period, n)  # the second time
     followed = query - period + 1  # one after the first time
