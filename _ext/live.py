@@ -41,6 +41,7 @@ HASHES = {
     "python_stdlib.zip": "sha256-FmEVNHJuXYrCvY+SZBCy3LjW9JqiSRNGNTO0V6IRXBY=",
     "pyodide-lock.json": "sha256-nEW5FgAadQ9BAvwodJTz6rIVkJx1NcYmog24D9YzPiw=",
 }
+LARGE = 200_000  # bytes of a file that comes only when it is used
 PACKAGES = ("numpy", "matplotlib")
 SHIPPED = ("livecells.py", "liverunner.py")
 LEFT_OUT = ("torch", "cupy", "dask", "__pycache__")  # of array_api_compat
@@ -91,14 +92,18 @@ class FindLiveCells(SphinxPostTransform):
         node.insert(1, nodes.raw("", bar, format="html"))
 
 
-def pack(library: Path = LIBRARY) -> bytes:
-    """Return the library, what it needs and what runs it as one archive, the same every time."""
+def pack(library: Path = LIBRARY, large: bool = False) -> bytes:
+    """Return the library, what it needs and what runs it as one archive, the same every time.
+
+    Its large files, the weights of models, are an archive of their own: few cells use them.
+    """
     files = {path.name: path for path in (HERE / name for name in SHIPPED)}
     for package in (library, *(folder_of(name) for name in ("array_api_compat", "lazy_loader"))):
         for path in sorted(package.rglob("*")):
             name = path.relative_to(package.parent)
             if path.is_file() and not (set(LEFT_OUT) | {"tests"}) & set(name.parts):
                 files[name.as_posix()] = path
+    files = {name: path for name, path in files.items() if large == (path.stat().st_size > LARGE)}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in sorted(files.items()):
@@ -155,14 +160,15 @@ def write(app, exception) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("d2lmini-*.zip"):
         old.unlink()
-    archive = pack()
-    name = f"d2lmini-{hashlib.sha256(archive).hexdigest()[:12]}.zip"
-    (folder / name).write_bytes(archive)
+    archives = {}
+    for kind, archive in (("archive", pack()), ("data", pack(large=True))):
+        archives[kind] = f"d2lmini-{hashlib.sha256(archive).hexdigest()[:12]}.zip"
+        (folder / archives[kind]).write_bytes(archive)
     if self_hosts(app):
         host_pyodide(folder / f"pyodide-{VERSION}")
     settings = {
         "pyodide": f"pyodide-{VERSION}/" if self_hosts(app) else CDN,
-        "archive": name,
+        **archives,
         "hashes": HASHES,
     }
     text = f"export default {json.dumps(settings, separators=(',', ':'))};\n"

@@ -128,7 +128,17 @@ class Runner:
         ]
         steps = [cell.id for cell in self.needed[:-1] if cell.imports or self.must_run(cell)]
         libraries = sorted({library_of(thing) for thing in things} - {"", "torch"})
+        if self.uses_models():
+            libraries.append("data")
         return json.dumps({"steps": [*steps, target], "libraries": libraries})
+
+    def uses_models(self) -> bool:
+        """Tell whether the weights of the stored models, which are large, are used."""
+        return any(
+            thing.startswith("d2lmini.models") and name in self.mentioned
+            for cell in self.needed
+            for name, thing in cell.imports.items()
+        )
 
     def is_wanted(self, name: str, thing: str) -> bool:
         """Tell whether an import is to be made: heavy libraries only for what is used."""

@@ -278,6 +278,7 @@ def measure():
     found = {
         "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{processor()}, {platform.system()}",
+        "processors": os.cpu_count(),
         "versions": {
             "Python": platform.python_version(),
             **{name: importlib.metadata.version(name) for name in VERSIONS},
@@ -302,6 +303,7 @@ def measure():
     seconds = heatmaps.measure([heatmaps.ours, heatmaps.usual], weights)
     found["heatmaps"] = seconds[heatmaps.ours] / seconds[heatmaps.usual]
     found["lengths"], found["seconds"] = list(LENGTHS), slope()
+    found["load"] = os.getloadavg()[2] if hasattr(os, "getloadavg") else None
     found["bars"] = bars(found)
     return rounded(found)
 
@@ -339,7 +341,7 @@ This page is written by `make bench`, and so is every number on it.*
 
 Measured on {day} with one thread of this machine: {machine}, {versions}. Each number is a ratio of
 CPU seconds, the median of {runs} runs in turn, so that what else the machine does touches all
-alike. Inputs are float32 of shape (batch, heads, tokens, width). S is (1, 8, 128, 64), M is
+alike. {load}Inputs are float32 of shape (batch, heads, tokens, width). S is (1, 8, 128, 64), M is
 (4, 8, 512, 64), and L is (1, 8, 2048, 64).
 
 (measured-slope)=
@@ -403,7 +405,13 @@ def page(found):
         if not short
         else f"{len(short)} of {len(found['bars'])} are not reached."
     )
+    busy = found["load"] is not None and found["load"] > found["processors"]
+    load = (
+        f"It was busy with other work (load {found['load']:.0f} on {found['processors']} "
+        "processors), so read the ratios as rough. "
+    )
     return TEXT.format(
+        load=load if busy else "",
         day=found["day"],
         machine=found["machine"],
         versions=", ".join(versions),

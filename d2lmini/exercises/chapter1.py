@@ -213,7 +213,7 @@ register(
             (["tie"], [" ti", "tie"]),
             (["anana", "Ann"], ["ana", " an", "nn ", "na "]),
             (["Mimi Mi", "xyz"], [" mi", "mim", "imi"]),
-            (["it's  aaaaa", "on A-"], ["t's", "s  ", " a-", "aaa", "n a", "its"]),
+            (["it's  aaaaa", " on A-"], ["t's", "s  ", "  o", "aaa", "n a", "its"]),
         ],
         mistakes=(
             Mistake(

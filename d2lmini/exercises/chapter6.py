@@ -174,7 +174,7 @@ register(
             "Begin with d = 2, where one pair is turned by t radians.",
             "x[:, 0::2] holds the first of each pair and x[:, 1::2] the second; the angles have "
             "shape (n, d/2).",
-            "Make an array like x, of floats, and write the results into its [:, 0::2] and "
+            "Make an array like x, of floats, and write what you get into its [:, 0::2] and "
             "[:, 1::2].",
         ),
         solution="""\

@@ -7,6 +7,7 @@ import numpy as np
 
 from d2lmini._arrays import Array
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
+from d2lmini.exercises.slips import rough
 from d2lmini.heads import merge_heads
 
 
@@ -31,7 +32,7 @@ def _followed(
 
 register(
     Exercise(
-        name="induction_score",
+        name="followed_score",
         chapter=7,
         difficulty="medium",
         minutes=15,
@@ -96,7 +97,7 @@ register(
             "for each pair; leave the first two axes to `...`.",
         ),
         solution="""\
-def induction_score(weights, period):
+def followed_score(weights, period):
     n = weights.shape[-1]
     query = np.arange(n - period, n)  # the second time
     followed = query - period + 1  # one after the first time
@@ -232,6 +233,7 @@ def _resting_cases() -> list[Case]:
         case(2, 3, 4, [0.7, 0.1, 0, 0.6, 0.9, 0.15]),
         case(3, 2, 6, [0, 0.2, 0.7, 0.3, 0.8, 0.6]),
         case(2, 4, 3, [0, 0, 0, 0, 0.5, 0.25, 0.1, 0]),
+        case(3, 2, 4, [0.9, 0.8, 0.1, 0, 0.7, 0.2]),
     ]
 
 
@@ -342,6 +344,8 @@ def _without_cases() -> list[Case]:
         case(4, 3, 2, 5, [1, 4]),
         case(3, 4, 1, 2, []),
         case(2, 5, 3, 4, [2]),
+        (*rough(1, (2, 3, 2), (4, 1)), [2]),
+        (*rough(2, (3, 2, 2), (6, 3)), [1, 3]),
     ]
 
 

@@ -8,7 +8,7 @@ from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.efficient import linear_attention
 from d2lmini.exercises.model import Case, Exercise, Mistake, register
-from d2lmini.exercises.slips import naive_softmax, tables
+from d2lmini.exercises.slips import naive_softmax, rough, tables
 from d2lmini.weights import softmax
 
 # The cost model of the cache
@@ -152,6 +152,15 @@ register(
                 [[1.5], [1], [2]],
                 [[-3], [6], [8]],
             ),
+            tables([[0.3]], [[1.2]], [[-3.4, 2.6]], [[-0.7]], [[1.1]], [[-1.3, -4.2]]),
+            (
+                *rough(2, (3, 1)),
+                *rough(3, (3, 1), low=400),
+                *rough(4, (3, 2)),
+                *rough(5, (3, 1)),
+                *rough(6, (3, 1), low=400),
+                *rough(7, (3, 2)),
+            ),
         ],
         mistakes=(
             Mistake(
@@ -277,6 +286,7 @@ register(
             _window_case(3, 2, 4),
             _window_case(5, 1, 3),
             _window_case(2, 5, 3, 4, 1),
+            (*rough(9, (2, 3), (2, 4), (3, 3), (3, 4)), 4),
         ],
         views=True,
         mistakes=(

@@ -74,6 +74,7 @@ def places(exercise):
 NOT_NEGATIVE = {"absolute", "without what is negative"}
 WEIGHTS = NOT_NEGATIVE | {"clipped"}
 ONE_ROW = {"first row for all"}
+ONE_COLUMN = {"sorted", "reversed"}
 EQUAL = {
     ("one_hot", "scores"): {"shifted"},  # only differences count, or the order
     ("one_hot", "weights"): WEIGHTS | {"cast to int", "rounded", "single digits", "shifted"},
@@ -99,6 +100,19 @@ EQUAL = {
     ("masked_softmax", "weights"): WEIGHTS | {"shifted"},
     ("attention", "key"): {"shifted"},
     ("count_parameters", "parameters"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
+    ("induction_score", "weights"): WEIGHTS | {"shifted"},  # at least one of them is 0
+    ("induction_score", "scores"): WEIGHTS,
+    ("looks_one_back", "weights"): WEIGHTS | {"rounded", "shifted"},
+    ("looks_one_back", "head"): NOT_NEGATIVE
+    | {"cast to int", "rounded", "single digits", "squeezed"},
+    ("resting_heads", "weights"): WEIGHTS | {"rounded", "shifted"},
+    ("resting_heads", "share"): WEIGHTS,
+    ("cache_bytes", "bytes"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
+    ("tiled_attention", "key"): {"shifted"},
+    ("merge_parts", "largest"): ONE_COLUMN,
+    ("merge_parts", "total"): ONE_COLUMN | NOT_NEGATIVE,
+    ("merge_parts", "other_largest"): ONE_COLUMN,
+    ("merge_parts", "other_total"): ONE_COLUMN | NOT_NEGATIVE,
     ("padded_attention", "key"): {"shifted"},
     ("dropped_attention", "key"): {"shifted"},
     ("dropped_attention", "weights"): WEIGHTS,
@@ -153,10 +167,11 @@ SLIPS = [
     ("trigram_vectors", "text.lower()", "text.lower().replace(chr(32), chr(32) * 2)"),
     ("trigram_vectors", "text.lower()", "text.lower().replace(chr(39), chr(0)[1:])"),
     ("trigram_vectors", "pieces.count(gram) for", "min(pieces.count(gram), 2) for"),
+    ("trigram_vectors", "text.lower()", "text.lower().strip()"),
     # What is right for numbers, and learns nothing.
     ("OneHead", "scores.softmax(dim=-1) @ value", "(scores.softmax(dim=-1) @ value).detach()"),
     ("OneHead", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).detach() @ value"),
-    ("ManyHeads", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).data @ value"),
+    ("CausalHeads", "self.w_o(", "self.w_o.requires_grad_(False)("),
 ]
 
 

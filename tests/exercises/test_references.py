@@ -228,7 +228,7 @@ def causal_heads(embed_dim, num_heads, x):
     return [multi_head_attention(item, *weights, num_heads, mask=mask) for item in x.astype(float)]
 
 
-def induction_score(weights, period):
+def followed_score(weights, period):
     n = weights.shape[-1]
     return [
         [sum(head[i][i - period + 1] for i in range(n - period, n)) / period for head in layer]
@@ -399,7 +399,7 @@ LOOPS = {
     "decode_step": decode_step,
     "multi_head_attention": multi_head_attention,
     "head_importance": head_importance,
-    "induction_score": induction_score,
+    "followed_score": followed_score,
     "looks_one_back": looks_one_back,
     "resting_heads": resting_heads,
     "without_heads": without_heads,

@@ -245,6 +245,16 @@ def test_the_archive_is_the_same_each_time_and_runs_alone(tmp_path):
     assert "array([0.5, 0.5])" in done.stdout
 
 
+def test_the_weights_of_models_come_only_when_they_are_used():
+    large = zipfile.ZipFile(io.BytesIO(live.pack(large=True))).namelist()
+    assert large and all(name.startswith("d2lmini/data/") for name in large)
+    page = Page("from d2lmini.models import MiniLMLayer", "1", "MiniLMLayer.load().words[:0]")
+    page.run(1)
+    assert page.libraries == []
+    page.run(2)
+    assert page.libraries == ["data"]
+
+
 def test_a_file_with_another_hash_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("PYODIDE_DIR", str(tmp_path))
     (tmp_path / "pyodide.mjs").write_text("alert(1)")

@@ -6,7 +6,7 @@ import { show } from "./output.mjs";
 import settings from "./settings.mjs";
 
 const here = (address) => new URL(address, import.meta.url).href;
-const sent = { ...settings, pyodide: here(settings.pyodide), archive: here(settings.archive) };
+const sent = { ...settings, pyodide: here(settings.pyodide), archive: here(settings.archive), data: here(settings.data) };
 const RUN_THE_CHAPTER = '<a href="#run-this-chapter">run this chapter as a notebook</a>';
 const make = (tag, properties, ...inside) => {
   const made = Object.assign(document.createElement(tag), properties);

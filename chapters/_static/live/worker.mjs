@@ -45,6 +45,14 @@ async function run({ id, page, settings }) {
   const { steps, libraries } = JSON.parse(whole(() => runner.prepare(JSON.stringify(page), id)));
   for (const name of libraries) {
     if (loaded.has(name)) continue;
+    if (name === "data") {
+      say("Loading the weights of the models (about 5 MB, once) …");
+      const answer = await fetch(settings.data);
+      if (!answer.ok) throw new Error(`the weights of the models: ${answer.status}`);
+      py.unpackArchive(await answer.arrayBuffer(), "zip", { extractDir: "/home/pyodide" });
+      loaded.add(name);
+      continue;
+    }
     say(`Loading ${name} (about 10 MB, once) …`);
     await py.loadPackage(name, { messageCallback() {} });
     if (!py.loadedPackages[name]) throw new Error(`${name} is missing`);
