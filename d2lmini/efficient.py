@@ -17,6 +17,8 @@ from d2lmini._arrays import (
     A,
     Array,
     floating,
+    in_transform,
+    is_compiling,
     is_torch,
     rounding_ignored,
 )
@@ -231,7 +233,8 @@ def _by_the_best_way(
             return _attention(xp, query, key, value, mask, causal, score).output
         if not is_torch(query):
             return _one_matrix_at_a_time(xp, query, key, value, mask, causal, scale, rows, columns)
-        if block_size is None and not _has_no_kernel(query, key, value):
+        kernel_serves = is_compiling(query) or not in_transform(query, key, value)
+        if block_size is None and kernel_serves:
             return _kernel_attention(query, key, value, mask, causal, scale)
         mask = None if mask is None else _whole_mask(xp, mask, query, key)
         query, key, value = _wide(xp, query, key, value)
@@ -286,16 +289,6 @@ def _one_matrix_at_a_time(
 
 
 # PyTorch
-
-
-def _has_no_kernel(*tensors: Array) -> bool:
-    """Tell whether the kernel does not serve these: in vmap, and for forward-mode derivatives."""
-    torch = sys.modules["torch"]
-    if torch.compiler.is_compiling():
-        return False
-    if torch.autograd.forward_ad._current_level >= 0:
-        return True
-    return any(map(torch._C._functorch.is_functorch_wrapped_tensor, tensors))
 
 
 def _kernel_attention(

@@ -1,17 +1,13 @@
-"""The workflows on the server: linted, pinned, with the least rights; and the check of links."""
+"""The workflows on the server: linted, pinned, with the least rights."""
 
 import os
 import re
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
-
-from scripts import links
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -132,38 +128,3 @@ def test_a_failure_of_the_weekly_run_is_reported_once(tmp_path, already):
     assert asked.startswith("issue\ncomment\n7\n" if already else "issue\ncreate\n--title\n")
     assert "https://example.org/runs/1\n\nnewest: failure\nlinks: cancelled\n" in asked
     assert "stable" not in asked
-
-
-class Answers(BaseHTTPRequestHandler):
-    """A server on which one page is gone, one is forbidden and one has moved."""
-
-    def do_GET(self):
-        status = {"/gone": 404, "/forbidden": 403, "/broken": 503}.get(self.path, 200)
-        self.send_response(status)
-        self.end_headers()
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def elsewhere():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def test_only_what_is_gone_is_reported(elsewhere):
-    assert links.fault(f"{elsewhere}/there", pause=0) == ""
-    assert links.fault(f"{elsewhere}/forbidden", pause=0) == ""
-    assert links.fault(f"{elsewhere}/gone", pause=0).startswith("404")
-    assert links.fault(f"{elsewhere}/broken", pause=0).startswith("503")
-    assert links.fault("http://127.0.0.1:9/", pause=0) != ""  # the discard port: closed
-
-
-def test_links_are_found_once(tmp_path):
-    addresses = ("https://example.org/a#b", "https://example.org/a", "z.html", "#here")
-    page = "".join(f'<a href="{address}">x</a>' for address in addresses)
-    (tmp_path / "one.html").write_text(page)
-    assert links.external_links(tmp_path) == {"https://example.org/a": "one.html"}

@@ -27,13 +27,12 @@ CHAPTERS = sorted({exercise.chapter for exercise in EXERCISES})
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_goes_from_a_warm_up_to_half_an_hour(chapter):
+def test_a_chapter_has_something_to_begin_with_and_something_to_grow_by(chapter):
     found = [exercise for exercise in EXERCISES if exercise.chapter == chapter]
-    assert len(found) >= 4
-    assert found[0].difficulty == "warm-up"
-    assert min(exercise.minutes for exercise in found) == 5
-    assert max(exercise.minutes for exercise in found) == 30
-    assert {exercise.difficulty for exercise in found} == set(DIFFICULTIES)
+    difficulties = {exercise.difficulty for exercise in found}
+    assert len(found) >= 3
+    assert difficulties & {"warm-up", "easy"}, "give the chapter an easy exercise"
+    assert difficulties & {"medium", "hard"}, "give the chapter one that takes some thought"
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
