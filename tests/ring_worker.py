@@ -158,7 +158,7 @@ class LiveBytes(TorchDispatchMode):
         return result
 
 
-def memory(rank, size, length=1024, width=512):
+def memory(rank, size, length=2048, width=512):
     """Return the peak of what tensors take, of the way there and of both ways; and bytes sent."""
     sent = []
     usual = ours.TILE, ours.COLUMNS, ours._Ring.exchange

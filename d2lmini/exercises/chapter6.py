@@ -191,6 +191,106 @@ def my_rotary(x, start):
 )
 
 
+# Cross-attention
+
+
+def _cross(
+    x: Array, y: Array, w_q: Array, w_k: Array, w_v: Array, lengths: Array, **options: Any
+) -> Array:
+    mask = padding_mask(lengths, y.shape[1])
+    return attention(x @ w_q, y @ w_k, y @ w_v, **{"mask": mask, **options}).output
+
+
+def _cross_cases() -> list[Case]:
+    draw = np.random.default_rng(5)
+
+    def numbers(*size: int) -> Array:
+        return draw.integers(-997, 998, size) / 661
+
+    return [
+        (
+            numbers(len(lengths), n, d_x),
+            numbers(len(lengths), m, d_y),
+            numbers(d_x, d_k),
+            numbers(d_y, d_k),
+            numbers(d_y, d_v),
+            np.array(lengths),
+        )
+        for n, m, d_x, d_y, d_k, d_v, lengths in [
+            (1, 2, 3, 1, 2, 4, [1]),
+            (2, 3, 2, 4, 2, 1, [3, 1]),
+            (4, 5, 1, 3, 5, 2, [2, 5, 1]),
+        ]
+    ]
+
+
+register(
+    Exercise(
+        name="cross_attention",
+        chapter=6,
+        difficulty="medium",
+        minutes=15,
+        task="Let the tokens of x (batch, n, d_x) ask those of y (batch, m, d_y). w_q is (d_x, "
+        "d_k), w_k (d_y, d_k), w_v (d_y, d_v). lengths (batch,) says how many tokens of each y "
+        "are real; the rest is padding. Use attention and padding_mask of d2lmini. Return "
+        "(batch, n, d_v).",
+        returns={"output": "(batch, n, d_v)"},
+        reference=_cross,
+        cases=_cross_cases,
+        mistakes=(
+            Mistake(
+                "no-mask",
+                "The padding of y answers too. Hide it with padding_mask(lengths, m).",
+                lambda *case: _cross(*case, mask=None),
+            ),
+            Mistake(
+                "upside-down",
+                "The mask is upside down: you hid the real tokens. True means: may attend.",
+                lambda *case: _cross(*case, mask=~padding_mask(case[-1], case[1].shape[1])),
+            ),
+            Mistake(
+                "queries-masked",
+                "You hid tokens of x. The lengths are those of y, whose tokens answer.",
+                lambda *case: (
+                    _cross(*case, mask=None)
+                    * (np.arange(case[0].shape[1]) < case[-1][:, None])[..., None]
+                ),
+            ),
+            Mistake(
+                "values-not-projected",
+                "The values are y itself: multiply it by w_v.",
+                lambda x, y, w_q, w_k, w_v, lengths: _cross(
+                    x, y, w_q, w_k, np.eye(y.shape[-1]), lengths
+                ),
+            ),
+            Mistake(
+                "scaled-twice",
+                "You divided by √d_k, and attention did so once more.",
+                lambda x, y, w_q, w_k, w_v, lengths: _cross(
+                    x, y, w_q / np.sqrt(w_q.shape[-1]), w_k, w_v, lengths
+                ),
+            ),
+            Mistake(
+                "keys-returned",
+                "You mixed the keys. What is handed over are the values, y times w_v.",
+                lambda x, y, w_q, w_k, w_v, lengths: _cross(x, y, w_q, w_k, w_k, lengths),
+            ),
+        ),
+        hints=(
+            "Who asks is multiplied by w_q; who answers by w_k and w_v.",
+            "The mask has shape (batch, 1, m), where m is the number of tokens of y.",
+            "attention(query, key, value, mask=…) returns output and weights.",
+        ),
+        solution="""\
+def cross_attention(x, y, w_q, w_k, w_v, lengths):
+    from d2lmini import attention, padding_mask
+
+    mask = padding_mask(lengths, y.shape[1])  # (batch, 1, m)
+    return attention(x @ w_q, y @ w_k, y @ w_v, mask=mask).output""",
+    )
+)
+
+
 # A block
 
 
@@ -328,106 +428,6 @@ class OneBlock(nn.Module):
     def forward(self, x):
         x = x + self.attend(self.norm_1(x), causal=True).output
         return x + self.narrow(self.widen(self.norm_2(x)).relu())""",
-    )
-)
-
-
-# Cross-attention
-
-
-def _cross(
-    x: Array, y: Array, w_q: Array, w_k: Array, w_v: Array, lengths: Array, **options: Any
-) -> Array:
-    mask = padding_mask(lengths, y.shape[1])
-    return attention(x @ w_q, y @ w_k, y @ w_v, **{"mask": mask, **options}).output
-
-
-def _cross_cases() -> list[Case]:
-    draw = np.random.default_rng(5)
-
-    def numbers(*size: int) -> Array:
-        return draw.integers(-8, 9, size) / 5
-
-    return [
-        (
-            numbers(len(lengths), n, d_x),
-            numbers(len(lengths), m, d_y),
-            numbers(d_x, d_k),
-            numbers(d_y, d_k),
-            numbers(d_y, d_v),
-            np.array(lengths),
-        )
-        for n, m, d_x, d_y, d_k, d_v, lengths in [
-            (1, 2, 3, 1, 2, 4, [1]),
-            (2, 3, 2, 4, 2, 1, [3, 1]),
-            (4, 5, 1, 3, 5, 2, [2, 5, 1]),
-        ]
-    ]
-
-
-register(
-    Exercise(
-        name="cross_attention",
-        chapter=6,
-        difficulty="medium",
-        minutes=15,
-        task="Let the tokens of x (batch, n, d_x) ask those of y (batch, m, d_y). w_q is (d_x, "
-        "d_k), w_k (d_y, d_k), w_v (d_y, d_v). lengths (batch,) says how many tokens of each y "
-        "are real; the rest is padding. Use attention and padding_mask of d2lmini. Return "
-        "(batch, n, d_v).",
-        returns={"output": "(batch, n, d_v)"},
-        reference=_cross,
-        cases=_cross_cases,
-        mistakes=(
-            Mistake(
-                "no-mask",
-                "The padding of y answers too. Hide it with padding_mask(lengths, m).",
-                lambda *case: _cross(*case, mask=None),
-            ),
-            Mistake(
-                "upside-down",
-                "The mask is upside down: you hid the real tokens. True means: may attend.",
-                lambda *case: _cross(*case, mask=~padding_mask(case[-1], case[1].shape[1])),
-            ),
-            Mistake(
-                "queries-masked",
-                "You hid tokens of x. The lengths are those of y, whose tokens answer.",
-                lambda *case: (
-                    _cross(*case, mask=None)
-                    * (np.arange(case[0].shape[1]) < case[-1][:, None])[..., None]
-                ),
-            ),
-            Mistake(
-                "values-not-projected",
-                "The values are y itself: multiply it by w_v.",
-                lambda x, y, w_q, w_k, w_v, lengths: _cross(
-                    x, y, w_q, w_k, np.eye(y.shape[-1]), lengths
-                ),
-            ),
-            Mistake(
-                "scaled-twice",
-                "You divided by √d_k, and attention did so once more.",
-                lambda x, y, w_q, w_k, w_v, lengths: _cross(
-                    x, y, w_q / np.sqrt(w_q.shape[-1]), w_k, w_v, lengths
-                ),
-            ),
-            Mistake(
-                "keys-returned",
-                "You mixed the keys. What is handed over are the values, y times w_v.",
-                lambda x, y, w_q, w_k, w_v, lengths: _cross(x, y, w_q, w_k, w_k, lengths),
-            ),
-        ),
-        hints=(
-            "Who asks is multiplied by w_q; who answers by w_k and w_v.",
-            "The mask has shape (batch, 1, m), where m is the number of tokens of y.",
-            "attention(query, key, value, mask=…) returns output and weights.",
-        ),
-        solution="""\
-def cross_attention(x, y, w_q, w_k, w_v, lengths):
-    from d2lmini import attention, padding_mask
-
-    mask = padding_mask(lengths, y.shape[1])  # (batch, 1, m)
-    return attention(x @ w_q, y @ w_k, y @ w_v, mask=mask).output""",
     )
 )
 

@@ -29,6 +29,7 @@ FOCUS = """() => {
 MISSED = """
 [...document.querySelectorAll(
     'a[href], button:enabled, textarea, input, summary, select, [tabindex="0"]')]
+    .filter(e => e.type !== 'radio' || e.checked)  // the arrow keys lead to the others
     .filter(e => e.checkVisibility({visibilityProperty: true}) && !('reached' in e.dataset))
     .map(e => e.outerHTML.slice(0, 200))"""
 FLAT = "document.querySelectorAll('.highlight pre').forEach(p => p.textContent += '')"

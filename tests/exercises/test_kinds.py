@@ -100,8 +100,11 @@ EQUAL = {
     ("masked_softmax", "weights"): WEIGHTS | {"shifted"},
     ("attention", "key"): {"shifted"},
     ("count_parameters", "parameters"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
-    ("induction_score", "weights"): WEIGHTS | {"shifted"},  # at least one of them is 0
-    ("induction_score", "scores"): WEIGHTS,
+    ("followed_score", "weights"): WEIGHTS | {"shifted"},  # at least one of them is 0
+    ("followed_score", "scores"): WEIGHTS,
+    ("sinusoidal_positions", "positions"): {"clipped"},
+    ("lookup_score", "weights"): WEIGHTS | {"shifted", "squeezed"},
+    ("lookup_score", "score"): WEIGHTS | {"squeezed"},
     ("looks_one_back", "weights"): WEIGHTS | {"rounded", "shifted"},
     ("looks_one_back", "head"): NOT_NEGATIVE
     | {"cast to int", "rounded", "single digits", "squeezed"},
