@@ -14,7 +14,8 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
-import d2lmini.plotting  # noqa: F401, names what needs a library
+import d2lmini.models
+import d2lmini.plotting  # noqa: F401
 from d2lmini._lazy import NEEDS
 
 TAG = "live"
@@ -136,7 +137,8 @@ def read(source: str) -> tuple[dict[str, str], list[str], list[str], bool, bool]
 def asks_for_torch(tree: ast.AST) -> bool:
     """Tell whether code imports PyTorch, or takes what needs it from the library."""
     return any(library_of(thing) == "torch" for _, thing in imported(tree)) or any(
-        library_of(f"{node.value.id}.{node.attr}") == "torch"
+        "torch"
+        in map(library_of, (f"{node.value.id}.{node.attr}", f"d2lmini.{node.value.id}.{node.attr}"))
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     )
