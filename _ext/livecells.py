@@ -71,6 +71,8 @@ def library_of(thing: str) -> str:
     'matplotlib'
     """
     root = thing.partition(".")[0]
+    if root == "subprocess":  # no browser starts a process, and ours are PyTorch's
+        return "torch"
     return root if root in ("torch", "matplotlib") else NEEDS.get(thing, "")
 
 

@@ -111,7 +111,8 @@ class KeyValueCache:
             if number >= batch:
                 raise ValueError(f"index[{i}] = {number} is no item of a batch of {batch}")
         xp = namespace(key=self.key)
-        order = xp.asarray(numbers, dtype=xp.int64, device=self.key.device)
+        kind = xp.asarray(0).dtype  # the integer of this machine, also for no numbers at all
+        order = xp.asarray(numbers, dtype=kind, device=self.key.device)
         self.key, self.value = xp.take(self.key, order, axis=0), xp.take(self.value, order, axis=0)
 
     def append(self, key: A, value: A) -> tuple[A, A]:

@@ -18,7 +18,14 @@ class NoTorch:
 
 sys.meta_path.insert(0, NoTorch())
 """
-NEED_TORCH = ["AdditiveAttention", "MultiHeadAttention", "QKVProjection", "SelfAttention"]
+NEED_TORCH = [
+    "AdditiveAttention",
+    "MultiHeadAttention",
+    "QKVProjection",
+    "SelfAttention",
+    "ring_attention",
+    "ring_slices",
+]
 
 
 def run(code):
@@ -40,6 +47,8 @@ def test_a_name_that_needs_torch_says_what_to_install(where):
         "MultiHeadAttention": "multihead",
         "QKVProjection": "projections",
         "SelfAttention": "projections",
+        "ring_attention": "distributed",
+        "ring_slices": "distributed",
     }
     assert sorted(modules) == NEED_TORCH
     sources = {n: "d2lmini" if where == "d2lmini" else f"d2lmini.{m}" for n, m in modules.items()}

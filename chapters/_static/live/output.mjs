@@ -17,8 +17,11 @@ function clean(html) {
 
 /** Return a figure of the library as a page has it: a drawing for each theme. */
 function figure(found) {
-  const light = found.querySelector("img");
-  const address = light.style.cssText.match(DARK)?.[1].replace(/^["']|["']$/g, "");
+  const drawn = found.querySelector(".d2lmini-drawing");
+  if (!drawn) return;
+  const light = drawn.querySelector("img");
+  const address = drawn.style.cssText.match(DARK)?.[1].replace(/^["']|["']$/g, "");
+  drawn.replaceWith(light);
   const wide = light.width > 520 || Number(light.getAttribute("width")) > 520;
   light.removeAttribute("style");
   const holder = document.createElement("div");
