@@ -11,7 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from array_api_compat import array_namespace
 from comparing import TORCH
-from implementations import GROUPED, HEADS, Implementation, implementation, like, loop_headed
+from implementations import (
+    GROUPED,
+    HEADS,
+    Implementation,
+    implementation,
+    like,
+    loop_headed,
+    loop_turned,
+    starts,
+)
 from museum import exhibits
 
 # The stages, as they should be.
@@ -74,6 +83,19 @@ def attend(
     return mix(weights, value), returned(weights)
 
 
+def turn(x, start, way=1):
+    """Turn pairs of components by an angle that grows with the position."""
+    places = start + np.arange(x.shape[-2])[:, None]
+    angle = way * places / 10_000 ** (np.arange(0, x.shape[-1], 2) / x.shape[-1])
+    turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angle)
+    return np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape)
+
+
+def score_turned(query, key, *, starts=starts, key_way=1):
+    first, other = starts(query, key)
+    return score(turn(query, first), turn(key, other, key_way))
+
+
 def split(x, heads):
     return x.reshape(*x.shape[:-1], heads, x.shape[-1] // heads).swapaxes(-3, -2)
 
@@ -129,6 +151,13 @@ def correct():
     """Return the implementations that the mistakes are made from."""
     return [
         *implementation("one head", attend),
+        *implementation(
+            "one head, turned",
+            functools.partial(attend, score=score_turned),
+            loop_turned,
+            kinds=["numpy"],
+            lacks="unordered",
+        ),
         *in_heads(attend_in_heads),
         *in_heads(functools.partial(attend_in_heads, **GROUPS), GROUPED, 4),
     ]
@@ -215,6 +244,20 @@ broken(
     "gradients_are_the_slopes",
     kind="torch",
     score=lambda q, k: score(q, k).detach(),
+)
+
+
+# Positions
+
+broken(
+    "query and key turned against each other",
+    "where_a_text_begins_cannot_matter",
+    score=functools.partial(score_turned, key_way=-1),
+)
+broken(
+    "queries turned as if they came first",
+    "one_token_at_a_time_is_all_at_once",
+    score=functools.partial(score_turned, starts=lambda query, key: (0, 0)),
 )
 
 

@@ -9,6 +9,8 @@ weights         it returns the output alone
 everything      it is causal, always: a key that comes later is never seen
 rectangles      it needs as many queries as keys
 gradients       it cannot be differentiated
+unordered       it knows where a key stands: the same keys in another order give something else
+shifts          it counts from the first token: what stands before a text, though hidden, matters
 """
 
 import functools
@@ -33,12 +35,16 @@ from d2lmini import (
     lsh_attention,
     multi_head_attention,
     nadaraya_watson,
+    rotary,
     scaled_dot_product_score,
+    sinusoidal_positions,
     tiled_attention,
 )
 
 D, D_V = 4, 3  # length of queries and keys, and of values
-CAN = {"mask", "causal", "weights", "everything", "rectangles", "gradients"}
+CAN = {
+    "mask", "causal", "weights", "everything", "rectangles", "gradients", "unordered", "shifts"
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -195,6 +201,52 @@ for kernel in oracles.KERNELS:
     )
 implement("multi_head_attention", headed(HEADS, 2), loop_headed(HEADS, 2, 2))
 implement("multi_head_attention, grouped", headed(GROUPED, 4, 2), loop_headed(GROUPED, 4, 2))
+
+# With positions: the queries are the last tokens, as everywhere.
+
+
+def starts(query, key):
+    """Return the positions of the first query and of the first key."""
+    n, m = query.shape[-2], key.shape[-2]
+    return max(m - n, 0), max(n - m, 0)
+
+
+def turned(query, key, value, **options):
+    first, other = starts(query, key)
+    return attention(rotary(query, start=first), rotary(key, start=other), value, **options)
+
+
+def loop_turned(query, key, value, **seen):
+    first, other = starts(query, key)
+    return oracles.attention(loop_turn(query, first), loop_turn(key, other), value, **seen)
+
+
+def loop_turn(x, start):
+    result = np.empty(x.shape)
+    for item in np.ndindex(x.shape[:-2]):
+        result[item] = np.reshape(oracles.rotary(oracles.floats(x[item]), start, 10_000.0), (-1, D))
+    return result
+
+
+def waved(query, key, value, **options):
+    length = max(query.shape[-2], key.shape[-2])
+    waves = sinusoidal_positions(length, D, like=query)
+    first, other = starts(query, key)
+    return attention(query + waves[first:], key + waves[other:], value, **options)
+
+
+def loop_waved(query, key, value, **seen):
+    length = max(query.shape[-2], key.shape[-2])
+    waves = np.array(oracles.sinusoidal_positions(length, D, 10_000.0)).reshape(length, D)
+    query, key = (
+        x + waves[start:]
+        for x, start in zip(map(oracles.floats, (query, key)), starts(query, key), strict=True)
+    )
+    return oracles.attention(query, key, value, **seen)
+
+
+implement("rotary", turned, loop_turned, lacks="unordered")
+implement("sinusoidal_positions", waved, loop_waved, lacks="unordered shifts")
 
 # The approximate ones of ``efficient.py``, where they are exact.
 

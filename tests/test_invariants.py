@@ -148,7 +148,7 @@ def a_masked_key_stays_hidden_however_low_the_others_score(implementation):
     assert_same(result, implementation.expected(query, key, value, **options), "large scores")
 
 
-@invariant("everything")
+@invariant("everything", "unordered")
 def the_order_of_the_keys_cannot_matter(implementation):
     query, key, value = inputs(implementation, 4, 4)
     order = [2, 0, 3, 1]
@@ -159,6 +159,19 @@ def the_order_of_the_keys_cannot_matter(implementation):
         moved_mask = None if mask is None else mask[:, order]
         moved = implementation(query, key[:, order], value[:, order], mask=moved_mask)
         assert_same(moved, (output, weights), "keys and values in another order")
+
+
+@invariant("mask", "shifts")
+def where_a_text_begins_cannot_matter(implementation):
+    """What counts is how far a key is from its query: hidden tokens before both change nothing."""
+    query, key, value = inputs(implementation, 4, 4)
+    options = default(implementation)
+    expected, _ = implementation(query, key, value, **options)
+    for before in 1, 7:
+        longer = [np.concatenate([x[:, :1].repeat(before, 1), x], 1) for x in (query, key, value)]
+        mask = np.ones((4 + before, 1), dtype=bool) & (np.arange(4 + before) >= before)
+        output, _ = implementation(*longer, **{**options, "mask": mask})
+        assert_same((output[:, before:], None), (expected, None), f"{before} hidden tokens before")
 
 
 @invariant("weights")
@@ -352,6 +365,24 @@ PAIRS = [
 @pytest.mark.parametrize("check, implementation", PAIRS)
 def test_invariant(check, implementation):
     check(implementation)
+
+
+@pytest.mark.parametrize(
+    "missed, name, implementation",
+    [
+        pytest.param(missed, name, each, id=f"{missed}-{each.name}")
+        for missed, name in (
+            ("unordered", "the_order_of_the_keys_cannot_matter"),
+            ("shifts", "where_a_text_begins_cannot_matter"),
+        )
+        for each in IMPLEMENTATIONS
+        if missed in each.lacks
+    ],
+)
+def test_positions_count_where_they_are_said_to(missed, name, implementation):
+    """Positions that changed nothing would pass all else: here the invariant has to fail."""
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        INVARIANTS[name](implementation)
 
 
 def test_every_name_is_used_once():
