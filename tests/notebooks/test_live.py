@@ -123,6 +123,16 @@ def as_before():
 NAMES = ("IPython", "IPython.display")
 
 
+def test_a_figure_has_the_forms_of_a_page_and_stays_as_it_is_for_notebooks():
+    code = "from d2lmini.plotting import show_heatmaps\nshow_heatmaps([[1.0]], 'Keys', 'Queries')"
+    (sent,) = Page(code).run(0)[1]
+    assert list(sent["data"]) == ["text/html", "text/plain"]
+    from d2lmini.plotting import show_heatmaps
+
+    kept = show_heatmaps([[1.0]], "Keys", "Queries", show=False)
+    assert list(kept._repr_mimebundle_()[0]) == ["text/html", "image/png", "text/plain"]
+
+
 def test_what_is_needed_runs_once_and_again_when_it_was_changed():
     page = Page("a = 1", "b = a + 1", "print(b)")
     assert page.run(2) == ([0, 1, 2], [{"kind": "stream", "text": "2\n"}])
