@@ -37,8 +37,7 @@ def test_the_stored_tags_are_those_that_the_code_gives(path):
     tagged = {cell.id for cell in notebook.cells if "live" in cell.metadata.get("tags", [])}
     planned = livecells.plan(notebook.cells)
     assert tagged == {cell.id for cell in planned if cell.live}
-    few = "in every chapter there is something to run: chapter 6, mostly PyTorch, has 13 such cells"
-    assert len(tagged) >= 12, few
+    assert tagged, "nothing of this chapter runs on its page: is every cell in need of PyTorch?"
 
 
 def test_only_what_needs_pytorch_is_not_live():
