@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from d2lmini._checks import whole_number
 from d2lmini._torch import Tensor, functional, nn, torch
 from d2lmini.models.training import train
+from d2lmini.models.words import check_tokens
 from d2lmini.multihead import MultiHeadAttention
 
 __all__ = ["InductionModel", "repeated_letters", "train_induction"]
@@ -53,16 +54,17 @@ class InductionModel(nn.Module):
 
         Raises
         ------
+        TypeError
+            If `tokens` are not whole numbers in a tensor.
         ValueError
             If there are more letters than the model has positions, or other numbers.
         """
+        check_tokens("tokens", tokens, 26)
         n = tokens.shape[-1]
         if n > self.places.num_embeddings:
             raise ValueError(
                 f"the text has {n} letters and the model {self.places.num_embeddings} positions"
             )
-        if tokens.numel() and not 0 <= tokens.min() <= tokens.max() < 26:
-            raise ValueError("tokens are letters, numbers from 0 to 25")
         x, weights = self.letters(tokens) + self.places.weight[:n], []  # (batch, n, d_model)
         for layer in self.layers:
             collected = layer(x, causal=True, need_weights=True)
@@ -112,6 +114,7 @@ def repeated_letters(draw: np.random.Generator, count: int) -> tuple[Tensor, NDA
     >>> bool((tokens[0, first : first + 6] == tokens[0, 14:]).all())
     True
     """
+    count = whole_number("count", count, at_least=0)
     letters = draw.permuted(np.tile(np.arange(26), (count, 1)), axis=1)[:, :DISTINCT]
     begins = draw.integers(0, DISTINCT - COPIED + 1, count)
     again = np.take_along_axis(letters, begins[:, None] + np.arange(COPIED), axis=1)
@@ -138,7 +141,7 @@ def train_induction(seed: int, *, num_layers: int = 2, steps: int = 400) -> Indu
     >>> len(train_induction(1, num_layers=1, steps=1).layers)
     1
     """
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(whole_number("seed", seed, at_least=0))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = InductionModel(num_layers).double()

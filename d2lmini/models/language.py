@@ -9,7 +9,7 @@ from d2lmini._torch import Tensor, functional, nn, torch
 from d2lmini.attention import Attention
 from d2lmini.models.block import TransformerBlock
 from d2lmini.models.training import train
-from d2lmini.models.words import Vocabulary, sentence
+from d2lmini.models.words import Vocabulary, check_tokens, sentence
 from d2lmini.positions import sinusoidal_positions
 
 __all__ = ["LanguageModel", "train_language_model"]
@@ -40,8 +40,9 @@ class LanguageModel(nn.Module):
     ) -> None:
         super().__init__()
         self.vocabulary = vocabulary
+        most = whole_number("num_positions", num_positions, at_least=1)
         self.embed = nn.Embedding(len(vocabulary), d_model)
-        waves = sinusoidal_positions(num_positions, d_model, like=torch.zeros(0))
+        waves = sinusoidal_positions(most, d_model, like=torch.zeros(0))
         self.register_buffer("positions", waves)
         self.block = TransformerBlock(d_model, num_heads)
         self.norm = nn.LayerNorm(d_model)
@@ -61,17 +62,18 @@ class LanguageModel(nn.Module):
 
         Raises
         ------
+        TypeError
+            If `tokens` are not whole numbers in a tensor.
         ValueError
             If there are more tokens than positions, or a number has no word.
         """
+        check_tokens("tokens", tokens, len(self.vocabulary))
         n, most = tokens.shape[-1], len(self.positions)
         if n > most:
             raise ValueError(
                 f"the text has {n} tokens and the model {most} positions; shorten the text or make "
                 "a model with a larger num_positions"
             )
-        if tokens.numel() and not 0 <= tokens.min() <= tokens.max() < len(self.vocabulary):
-            raise ValueError(f"tokens are numbers from 0 to {len(self.vocabulary) - 1}")
         x = self.embed(tokens) + self.positions[:n]  # (batch, n, d_model)
         x, weights = self.block(x, causal=True)
         return Attention(self.read(self.norm(x)), weights)
@@ -93,12 +95,17 @@ class LanguageModel(nn.Module):
         Raises
         ------
         ValueError
-            If a word of `begin` is unknown, or there are more than positions.
+            If a word of `begin` is unknown, or it leaves no position to write at.
         """
         draw = np.random.default_rng(whole_number("seed", seed, at_least=0))
         tokens = torch.ones(1, 1, dtype=torch.long)
         if begin:
             tokens = torch.cat([tokens, self.vocabulary.encode([begin])], dim=1)
+        if tokens.shape[1] >= len(self.positions):
+            raise ValueError(
+                f"begin has {tokens.shape[1] - 1} words and the model {len(self.positions)} "
+                "positions, its start included: there is no place left to write"
+            )
         while tokens.shape[1] < len(self.positions) and tokens[0, -1] != 2:
             shares = self(tokens).output[0, -1].double().softmax(dim=-1).numpy()
             chosen = draw.choice(len(shares), p=shares / shares.sum())
@@ -130,7 +137,7 @@ def train_language_model(
     >>> len(train_language_model(1, steps=1).vocabulary) > 30
     True
     """
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(whole_number("seed", seed, at_least=0))
 
     def some(count: int) -> list[str]:
         return [text(numbers) for numbers in draw.integers(0, 60, (count, 8)).tolist()]

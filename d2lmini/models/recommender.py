@@ -54,10 +54,10 @@ def recommend(candidates: A, history: A, ratings: A, *, temperature: float = 0.1
         raise ValueError(
             "the history is empty: nothing answers. Show what is liked by most until there is one"
         )
-    if tuple(ratings.shape) != (len(history),):
+    if history.ndim != 2 or tuple(ratings.shape) != (len(history),):
         raise ValueError(
-            f"each thing in the history needs one rating, got ratings of shape "
-            f"{tuple(ratings.shape)} for {len(history)} things"
+            f"each thing in the history (m, d) needs one rating, got ratings of shape "
+            f"{tuple(ratings.shape)} for a history of shape {tuple(history.shape)}"
         )
     query = candidates / temperature
     output, weights = attention(query, history, ratings[:, None], score=dot_product_score)

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from d2lmini._checks import whole_number
 from d2lmini._torch import Tensor, functional, nn, torch
 from d2lmini.additive import AdditiveAttention
 from d2lmini.models.training import train
-from d2lmini.models.words import Vocabulary, phrases
+from d2lmini.models.words import Vocabulary, check_tokens, phrases
 from d2lmini.multihead import MultiHeadAttention
 
 __all__ = ["Translation", "Translator", "train_translator"]
@@ -88,7 +89,14 @@ class Translator(nn.Module):
         Returns
         -------
         tensor, shape (batch, n, French words)
+
+        Raises
+        ------
+        TypeError, ValueError
+            If these are not whole numbers in tensors, or one has no word.
         """
+        check_tokens("source", source, len(self.english))
+        check_tokens("target", target, len(self.french))
         query, key = self.target(target), self.source(source)  # (batch, n, d), (batch, m, d)
         mask = (source != 0)[:, None]  # (batch, 1, m): padding is no word
         mixed = self.attend(query, key, key, mask=mask).output  # (batch, n, d)
@@ -110,8 +118,10 @@ class Translator(nn.Module):
 
         Raises
         ------
+        TypeError
+            If `text` is not a string.
         ValueError
-            If the text is empty or has an unknown word.
+            If it is empty or has an unknown word.
         """
         source = self.english.encode([text])
         written = self._write(source)[0]
@@ -184,7 +194,7 @@ def train_translator(
     source = english.encode([one for one, _ in pairs])
     target = french.encode([other for _, other in pairs], signs=True)
     target[target == 0] = 2  # after the end comes the end
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(whole_number("seed", seed, at_least=0))
     order = draw.permutation(len(pairs))
     seen, unseen = order[:-UNSEEN], order[-UNSEEN:]
     with torch.random.fork_rng(devices=[]):

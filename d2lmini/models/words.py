@@ -83,11 +83,18 @@ def sentence(numbers: Sequence[int]) -> str:
     -------
     str
 
+    Raises
+    ------
+    ValueError
+        If there are not eight.
+
     Examples
     --------
     >>> sentence([0, 1, 0, 0, 1, 2, 6, 2])
     'le petit chat est noir et une grande maison est blanche'
     """
+    if len(numbers) != 8:
+        raise ValueError(f"a sentence is chosen by 8 numbers, got {len(numbers)}")
     return " et ".join(_clause(*numbers[i : i + 4]) for i in (0, 4))
 
 
@@ -102,6 +109,24 @@ def _clause(article: int, size: int, noun: int, colour: int) -> str:
     return " ".join([pick(ARTICLES, article), *sizes, french, "est", pick(COLOURS, colour)])
 
 
+def check_tokens(name: str, tokens: Tensor, count: int) -> None:
+    """Raise TypeError or ValueError unless tokens (..., n) are numbers from 0 to count - 1."""
+    if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int32, torch.int64):
+        kind = getattr(tokens, "dtype", type(tokens).__name__)
+        raise TypeError(f"{name} must be a tensor of whole numbers, int64 or int32, got {kind}")
+    if tokens.ndim < 1:
+        raise ValueError(f"{name} must have shape (..., n), got one number")
+    if tokens.numel() and not 0 <= tokens.min() <= tokens.max() < count:
+        raise ValueError(
+            f"{name} must be numbers from 0 to {count - 1}, got {tokens.min()} to {tokens.max()}"
+        )
+
+
+def _check_list(texts: Iterable[str]) -> None:
+    if isinstance(texts, str):
+        raise TypeError(f"texts must be a list of strings; write [{texts!r}]")
+
+
 class Vocabulary:
     """Number the words of some texts, and turn texts into arrays of numbers and back.
 
@@ -113,6 +138,8 @@ class Vocabulary:
 
     Raises
     ------
+    TypeError
+        If `texts` is one string.
     ValueError
         If there is no word at all.
 
@@ -127,6 +154,7 @@ class Vocabulary:
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
+        _check_list(texts)
         found = sorted({word for text in texts for word in text.split()})
         if not found:
             raise ValueError("a vocabulary needs at least one word; the texts have none")
@@ -152,13 +180,12 @@ class Vocabulary:
         Raises
         ------
         TypeError
-            If `texts` is one string.
+            If `texts` is one string, or one of them is no string.
         ValueError
             If there is no text, a text is empty, or a word has no number; the message names the
             nearest words.
         """
-        if isinstance(texts, str):
-            raise TypeError(f"texts must be a list of strings; write [{texts!r}]")
+        _check_list(texts)
         if not len(texts):
             raise ValueError("there is no text to encode")
         rows = [self._numbers(text) for text in texts]
@@ -168,6 +195,8 @@ class Vocabulary:
         return torch.tensor([*zip(*padded, strict=True)])
 
     def _numbers(self, text: str) -> list[int]:
+        if not isinstance(text, str):
+            raise TypeError(f"a text must be a string, got {type(text).__name__}")
         if not text.split():
             raise ValueError("a text is empty; give at least one word")
         for word in text.split():

@@ -178,6 +178,10 @@ def test_the_nearest_in_the_history_decides():
 WORDS = models.Vocabulary(["le chat est noir"])
 
 
+def untrained():
+    return models.train_translator(1, steps=0)[0]
+
+
 @pytest.mark.parametrize(
     "call, error, words",
     [
@@ -203,8 +207,39 @@ WORDS = models.Vocabulary(["le chat est noir"])
             "21 letters and the model 20 positions",
         ),
         (lambda: models.InductionModel()(torch.full((1, 2), 26)), ValueError, "from 0 to 25"),
+        (lambda: models.InductionModel()(torch.ones(1, 2)), TypeError, "got torch.float32"),
+        (lambda: models.LanguageModel(WORDS, 2)([[1, 2]]), TypeError, "tensor of .*, got list"),
+        (lambda: models.LanguageModel(WORDS, 2)(torch.tensor(1)), ValueError, "got one number"),
+        (lambda: models.LanguageModel(WORDS, 0), ValueError, "num_positions must be at least 1"),
         (
-            lambda: models.train_translator(1, steps=0)[0].translate("a catt"),
+            lambda: models.LanguageModel(WORDS, 4).write(0, "le chat est"),
+            ValueError,
+            "3 words and the model 4 positions.* no place left",
+        ),
+        (
+            lambda: models.LanguageModel(WORDS, 4).write(0, "le chats"),
+            ValueError,
+            "'chats' is not in",
+        ),
+        (
+            lambda: untrained()(torch.tensor([[999]]), torch.tensor([[1]])),
+            ValueError,
+            "source must be numbers from 0 to .*, got 999",
+        ),
+        (
+            lambda: untrained()(torch.tensor([[3]]), torch.tensor([[-1]])),
+            ValueError,
+            "target must be numbers from 0 to .*, got -1",
+        ),
+        (lambda: untrained().translate(""), ValueError, "a text is empty"),
+        (lambda: untrained().translate(None), TypeError, "a text must be a string, got NoneType"),
+        (lambda: models.train_translator(-1), ValueError, "seed must be at least 0, got -1"),
+        (lambda: models.train_induction(1.5), TypeError, "seed must be an integer"),
+        (lambda: models.train_language_model(1, steps=-1), ValueError, "steps must be at least 0"),
+        (lambda: models.Vocabulary("le chat"), TypeError, "a list of strings"),
+        (lambda: sentence([1, 2]), ValueError, "8 numbers, got 2"),
+        (
+            lambda: untrained().translate("a catt"),
             ValueError,
             "'catt' is not in .* nearest are cat",
         ),
@@ -218,6 +253,11 @@ WORDS = models.Vocabulary(["le chat est noir"])
             lambda: recommend(np.ones((1, 2)), np.ones((3, 2)), np.ones(2)),
             ValueError,
             "one rating, got ratings of shape",
+        ),
+        (
+            lambda: recommend(np.ones((1, 2)), np.ones((3, 4, 2)), np.ones(3)),
+            ValueError,
+            r"for a history of shape \(3, 4, 2\)",
         ),
     ],
 )  # fmt: skip
@@ -247,7 +287,14 @@ def test_what_is_stored_of_a_notebook_has_no_trace_of_the_bar():
     import nbformat
     from nbclient import NotebookClient
 
+    class Watching(NotebookClient):
+        def process_message(self, message, *rest):
+            said.append(message["content"].get("text", ""))
+            return super().process_message(message, *rest)
+
+    said = []
     cell = "from d2lmini.models import progress\nprint(sum(progress(3, 'three')))"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
-    NotebookClient(notebook, timeout=120).execute()
+    Watching(notebook, timeout=120).execute()
+    assert any("three:   0%" in text for text in said), "nobody saw a bar in a running kernel"
     assert [output.get("text") for output in notebook.cells[0].outputs] == ["3\n"]
