@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from d2lmini._checks import whole_number
+from d2lmini._terminal import record
 from d2lmini._torch import Tensor, functional, nn, torch
 from d2lmini.additive import AdditiveAttention
 from d2lmini.models.training import train
@@ -23,6 +24,9 @@ class Translation(NamedTuple):
     text: str
     words: list[str]
     weights: Tensor
+
+    def __repr__(self) -> str:
+        return record(self)
 
 
 class Translator(nn.Module):
