@@ -73,7 +73,7 @@ def test_the_closing_page_says_what_a_chapter_was_for(path):
 def posed(path):
     """Return title, difficulty and minutes of each exercise of a chapter, as its text has them."""
     asked = text(path).partition("\n## Exercises\n")[2].split("\n## ")[0]
-    return re.findall(r"^### (.+)\n\n\*([\w-]+), (\d+) minutes\.\*", asked, re.MULTILINE)
+    return re.findall(r"^### (.+)\n\n\*([\w-]+), (\d+) minutes", asked, re.MULTILINE)
 
 
 def about(minutes):
@@ -124,7 +124,7 @@ def test_an_exercise_takes_in_the_chapter_what_it_takes_in_the_library(path):
     said = None
     for kind, source in cells(path):
         if kind == "markdown":
-            heads = re.findall(r"^\*([\w-]+), (\d+) minutes\.\*", source, re.MULTILINE)
+            heads = re.findall(r"^\*([\w-]+), (\d+) minutes", source, re.MULTILINE)
             said = heads[-1] if heads else said
         for written in checked([source]) if kind == "code" else ():
             exercise = find(written)
