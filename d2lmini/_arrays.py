@@ -41,13 +41,13 @@ def namespace(**arrays: Array) -> Any:
     TypeError
         If an argument is not an array, or if NumPy and PyTorch are mixed.
     """
-    kinds = set(map(type, arrays.values()))
-    if kinds == {np.ndarray}:
+    types, torch = set(map(type, arrays.values())), sys.modules.get("torch")
+    xp: Any
+    if types == {np.ndarray}:
         import array_api_compat.numpy as xp
 
         return xp
-    torch = sys.modules.get("torch")
-    if torch is not None and kinds == {torch.Tensor}:
+    if torch is not None and types == {torch.Tensor}:
         import array_api_compat.torch as xp
 
         for name, x in arrays.items():
@@ -190,7 +190,7 @@ def fill(x: Array, where: Array, number: float) -> None:
         np.copyto(x, number, where=where)
 
 
-def product(a: A, b: A) -> A:
+def product(a: Array, b: Array) -> Any:
     """Return ``a @ b``.
 
     PyTorch gets its memory in small pages, whose first touch takes as long as the product itself.

@@ -9,6 +9,7 @@ from typing import Any
 
 from d2lmini._arrays import (
     A,
+    Array,
     fill,
     floating,
     is_compiling,
@@ -23,7 +24,7 @@ from d2lmini._checks import check_mask, whole_number
 __all__ = ["masked_softmax", "softmax"]
 
 
-def _softmax(xp: Any, scores: A, axis: int = -1, out: A | None = None) -> A:
+def _softmax(xp: Any, scores: Array, axis: int = -1, out: Array | None = None) -> Any:
     """exp(a_i) / sum_j exp(a_j), written into `out`, which may be the scores, if there is one."""
     if is_torch(scores):
         return xp.softmax(scores, dim=axis, out=out)  # PyTorch's own: one pass instead of four
