@@ -5,6 +5,7 @@ import random
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -806,8 +807,6 @@ def test_the_errors_of_numpy_that_the_reader_asks_for_reach_no_check(how):
 
 
 def test_a_session_in_which_every_warning_is_an_error():
-    import warnings
-
     def softmax(scores):
         warnings.warn("mine", stacklevel=1)
         return right(scores)
@@ -864,7 +863,9 @@ class TestSettingsOfTorch:
         import torch
 
         space = {"torch": torch}
-        exec(request.param[0], space)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what PyTorch loads for a setting
+            exec(request.param[0], space)
         yield
         exec(request.param[1], space)
 
