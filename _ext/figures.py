@@ -12,12 +12,14 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 from docutils import nodes
+from face import with_face
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 import d2lmini
 
 LIBRARY = Path(d2lmini.__file__).parent / "plotting"
 SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry with them
+LARGER = 1.3  # than in a notebook, where there is room: words in it are nearly as large as the text
 WIDE = 520  # pixels: a wider figure would shrink too far on a phone, and scrolls instead
 SVG = "data:image/svg+xml;base64,"
 
@@ -76,12 +78,14 @@ def visit_drawing(writer, node) -> None:
         f' class="d2lmini-wide" style="--least:{0.8 * int(node["width"]):.0f}px" tabindex="0" '
         'role="group" aria-label="Wide figure"'
     )
-    writer.body.append(f'<div class="d2lmini-figure"><div{scroll if wide else ""}>')
+    style = f' style="--wide:{LARGER * int(node["width"]):.0f}px"'
+    writer.body.append(f'<div class="d2lmini-figure"{style}><div{scroll if wide else ""}>')
     folder = Path(writer.builder.outdir, writer.builder.imagedir)
     folder.mkdir(parents=True, exist_ok=True)
     for theme in ("light", "dark"):
-        name = hashlib.sha256(node[theme]).hexdigest()[:16] + ".svg"
-        (folder / name).write_bytes(node[theme])
+        drawn = with_face(node[theme])
+        name = hashlib.sha256(drawn).hexdigest()[:16] + ".svg"
+        (folder / name).write_bytes(drawn)
         writer.body.append(
             writer.emptytag(
                 node,

@@ -39,6 +39,7 @@ STYLES = [
     "copybutton.css",
     "mystnb.*.css",
     "katex/katex.min.css",
+    "face.css",
     "colors.css",
     "book.css",
     "figures.css",
