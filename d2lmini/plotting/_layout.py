@@ -255,11 +255,17 @@ def measure(words: Words, cell: tuple[float, float]) -> Layout:
     )
 
 
-def plan(words: Words, figsize: tuple[float, float] | None, *, number_width: float = 0.0) -> Layout:
+def plan(
+    words: Words,
+    figsize: tuple[float, float] | None,
+    *,
+    number_width: float = 0.0,
+    most: float = MAX_WIDTH,
+) -> Layout:
     """Find the cell size: square, as large as the page or the figure allows, on whole pixels.
 
     A long thin matrix is stretched until its short side can be seen. ``number_width`` is the width
-    of the widest number to be written into a cell.
+    of the widest number to be written into a cell, ``most`` that of the page.
 
     Raises
     ------
@@ -277,7 +283,7 @@ def plan(words: Words, figsize: tuple[float, float] | None, *, number_width: flo
     if figsize is None:
         named = NAMED_CELL if words.xticks or words.yticks else 0.0
         side = max(_wanted_side(columns, queries, keys), named, roomy)
-        limits = _down(MAX_WIDTH, CSS_DPI), math.inf
+        limits = _down(most, CSS_DPI), math.inf
     else:
         side = min(figsize[0] / (columns * keys), figsize[1] / (rows * queries))
         limits = figsize
@@ -296,7 +302,7 @@ def plan(words: Words, figsize: tuple[float, float] | None, *, number_width: flo
         smallest = max(NARROWEST / max(queries, keys), number_width)
         if side < smallest:
             layout = laid_out(smallest)
-    if layout.panel[0] < NARROWEST or (figsize is None and layout.width > MAX_WIDTH):
+    if layout.panel[0] < NARROWEST or (figsize is None and layout.width > most):
         panels = "columns of panels do" if columns > 1 else "column of panels does"
         raise ValueError(
             f"matrices: {columns} {panels} not fit side by side in {limits[0]:.3g} "

@@ -119,6 +119,7 @@ class Shown:
         self.alt = alt
         self._drawings = drawings  # SVG for "light" and "dark"
         self._more = more  # HTML that follows the picture
+        self._narrow: Mapping[str, str] = {}  # the same for a phone, where there is one
         self._on_page = False
 
     def __repr__(self) -> str:
@@ -160,15 +161,22 @@ class Shown:
             raise ValueError(f"theme must be 'light' or 'dark'; got {theme!r}")
         return self._drawings[theme]
 
+    def add_narrow(self, small: "Shown") -> None:
+        """Keep the drawings of another figure for pages on a phone, in the place of these."""
+        self._narrow = small._drawings
+
     def html(self) -> str:
         """Return the picture for a page of any theme: an image, and what may follow it."""
         width, height = self._size()
-        light, dark = (
-            data_address(self.svg(theme).encode(), "image/svg+xml") for theme in ("light", "dark")
+        light, dark, *narrow = (
+            data_address(drawing.encode(), "image/svg+xml")
+            for drawings in (self._drawings, self._narrow)
+            for drawing in (drawings[theme] for theme in PALETTES if drawings)
         )
+        phone = ";--phone:url({});--phone-dark:url({})".format(*narrow) if narrow else ""
         return (
             f'<div class="d2lmini-figure">{DARK_STYLE}'
-            f'<span class="d2lmini-drawing" style="--dark:url({dark})">'
+            f'<span class="d2lmini-drawing" style="--dark:url({dark}){phone}">'
             f'<img src="{light}" alt="{escape(self.alt)}" width="{width}" height="{height}" '
             f'style="display:block;margin:0;max-width:100%;height:auto"></span>{self._more}</div>'
         )
