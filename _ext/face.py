@@ -24,7 +24,8 @@ CUTS = {  # the file: its weights and its slope
 # The name that figures are drawn with: a drawing's own face of that name comes before the system's.
 DRAWN = "DejaVu Sans"
 NOT_TEXT = re.compile(
-    r'<(script|style|pre)\b.*?</\1>|<span class="katex-html".*?(?=</?(?:p|div|li|t[dh]|d[td]|h\d)\b)'
+    r"<(script|style|pre)\b.*?</\1>"
+    r'|<span class="katex-html".*?(?=</?(?:p|div|li|t[dh]|d[td]|h\d)\b)'
     r"|<[^>]*>",
     re.DOTALL,
 )
@@ -94,7 +95,7 @@ def write(app, exception) -> None:
     for name, says in CUTS.items():
         (folder / f"{name}.woff2").write_bytes(subset_of(name, frozenset(letters - {"\n", "\t"})))
         rules.append(
-            f'@font-face {{ font-family: Inter; {says}; font-display: optional; '
+            f"@font-face {{ font-family: Inter; {says}; font-display: optional; "
             f'src: url("face/{name}.woff2") format("woff2"); }}'
         )
     (out / "_static" / NAME).write_text("\n".join(rules) + "\n", "utf8")

@@ -67,7 +67,7 @@ class Picture:
 
     def draw(self, *panels: Axes) -> None:
         """Fill the panels, and write what stands around them."""
-        rows, columns, _, _ = self.words.shape
+        columns = self.words.shape[1]
         cmap = dark_map(self.cmap) if COLORS["page"] != PALETTES["light"]["page"] else self.cmap
         for ax in panels[self.count :]:
             ax.set_axis_off()

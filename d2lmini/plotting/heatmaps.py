@@ -178,7 +178,7 @@ def show_heatmaps(
     more = numbers_table(values, visible, words)
     shown = draw_twice(picture.draw, picture.empty, alt, more)
     if layout.width > PHONE and (small := _wrapped(picture, widest)):
-        shown.add_narrow(draw_twice(small.draw, small.empty, alt))
+        shown.narrow = draw_twice(small.draw, small.empty, alt)
     if show:
         shown.show()
     return shown
@@ -189,10 +189,11 @@ def _wrapped(picture: Picture, number_width: float) -> Picture | None:
     words, count = picture.words, picture.count
     rows, columns, queries, keys = words.shape
     heads = words.row_titles or [""] * rows
+    below = any(any(row) for row in words.titles[1:])  # or one stands over each column
     titles = [
         ", ".join(filter(None, (head, title)))
         for head, row in zip(heads, words.titles, strict=True)
-        for title in row
+        for title in (row if below else words.titles[0])
     ]
     for across in range(min(columns, 2), 0, -1):
         down = -(-count // across)
@@ -204,26 +205,29 @@ def _wrapped(picture: Picture, number_width: float) -> Picture | None:
             titles=[padded[i : i + across] for i in range(0, len(padded), across)],
             row_titles=[],
         )
+        if across == columns:
+            folded = words
         try:
             layout = plan(folded, None, number_width=number_width, most=PHONE)
         except ValueError:  # the panels, or their words, are too wide
             continue
-        room = ((0, spare), (0, 0), (0, 0))
-        panels = (
-            np.pad(table.reshape(count, queries, keys), room).reshape(folded.shape)
-            for table in (picture.values, picture.visible)
-        )
-        values, visible = panels
         fit = number_width + 0.04 <= layout.cell[0]
         return replace(
             picture,
-            values=values,
-            visible=visible,
+            values=_rewrapped(picture.values, folded.shape),
+            visible=_rewrapped(picture.visible, folded.shape),
             numbers=picture.numbers if fit else None,
             words=folded,
             layout=layout,
         )
     return None
+
+
+def _rewrapped(panels: Any, shape: tuple[int, int, int, int]) -> Any:
+    """Return panels in other rows and columns, the last row filled up with zeros."""
+    flat = panels.reshape(-1, *shape[2:])
+    spare = shape[0] * shape[1] - len(flat)
+    return np.pad(flat, ((0, spare), (0, 0), (0, 0))).reshape(shape)
 
 
 def _colour_map(cmap: Any, *, signed: bool) -> Colormap:

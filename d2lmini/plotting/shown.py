@@ -85,6 +85,8 @@ class Shown:
         The panels, always two-dimensional.
     alt : str
         The description that stands for the picture where it cannot be seen.
+    narrow : Shown or None
+        The same for a page on a phone, where this one is too wide for it.
 
     Notes
     -----
@@ -119,7 +121,7 @@ class Shown:
         self.alt = alt
         self._drawings = drawings  # SVG for "light" and "dark"
         self._more = more  # HTML that follows the picture
-        self._narrow: Mapping[str, str] = {}  # the same for a phone, where there is one
+        self.narrow: Shown | None = None
         self._on_page = False
 
     def __repr__(self) -> str:
@@ -161,17 +163,13 @@ class Shown:
             raise ValueError(f"theme must be 'light' or 'dark'; got {theme!r}")
         return self._drawings[theme]
 
-    def add_narrow(self, small: "Shown") -> None:
-        """Keep the drawings of another figure for pages on a phone, in the place of these."""
-        self._narrow = small._drawings
-
     def html(self) -> str:
         """Return the picture for a page of any theme: an image, and what may follow it."""
         width, height = self._size()
         light, dark, *narrow = (
             data_address(drawing.encode(), "image/svg+xml")
-            for drawings in (self._drawings, self._narrow)
-            for drawing in (drawings[theme] for theme in PALETTES if drawings)
+            for shown in (self, self.narrow)
+            for drawing in (shown.svg(theme) for theme in PALETTES if shown)
         )
         phone = ";--phone:url({});--phone-dark:url({})".format(*narrow) if narrow else ""
         return (

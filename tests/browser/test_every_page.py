@@ -32,7 +32,6 @@ MISSED = """
     .filter(e => e.type !== 'radio' || e.checked)  // the arrow keys lead to the others
     .filter(e => e.checkVisibility({visibilityProperty: true}) && !('reached' in e.dataset))
     .map(e => e.outerHTML.slice(0, 200))"""
-FLAT = "document.querySelectorAll('.highlight pre').forEach(p => p.textContent += '')"
 COLOURS = "{type: 'rule', values: ['color-contrast']}"
 # How far what is seen moves by itself while the page loads and is scrolled through.
 SHIFT = """shifted = 0;
@@ -47,7 +46,8 @@ SCROLLING = """[...document.querySelectorAll('article *')].filter(
 ).map(e => ({
     what: `${e.tagName} ${e.className} ${e.innerText.slice(0, 80)}`,
     figure: !!e.closest('.d2lmini-figure, .d2lmini-table, .explorable, figure, table'),
-    formula: !!e.closest('.math'), code: !!e.closest('.highlight:not(.cell_output .highlight)'),
+    formula: !!e.closest('.math'),
+    code: !!e.closest('.highlight:not(.cell_output .highlight)'),
     shows: getComputedStyle(e).backgroundAttachment.includes('local'),
 }))"""
 # The smallest words of each drawing, in pixels; what stands higher or lower than its line is
@@ -61,7 +61,8 @@ SMALL_WORDS = """async (wanted) => {
         const svg = drawn.documentElement, width = svg.viewBox.baseVal.width;
         const scale = image.getBoundingClientRect().width / width;
         for (const word of svg.querySelectorAll('text')) {
-            const size = /font(?:-size)?: *(?:[a-z0-9]+ )*([\\d.]+)px/.exec(word.getAttribute('style') || '');
+            const style = word.getAttribute('style') || '';
+            const size = /font(?:-size)?: *(?:[a-z0-9]+ )*([\\d.]+)px/.exec(style);
             if (size && size[1] * scale < wanted) found.push(
                 `${(size[1] * scale).toFixed(1)} ${word.textContent} in ${image.alt.slice(0, 60)}`);
         }
@@ -70,7 +71,7 @@ SMALL_WORDS = """async (wanted) => {
 }"""
 WIDTHS = (320, 390, 640, 768, 820, 1024, 1280, 1366)  # 640 and 320: 1280 at 200 % and at 400 %
 TEXT = 17  # pixels of a line of text
-# Each page is opened twice, as a computer and as a phone would show it, and all is asked of it then.
+# Each page is opened twice, as a computer and as a phone show it, and all is asked of it then.
 visits = pytest.mark.parametrize(
     ("page", "width", "scheme"),
     [(page, width, scheme) for page in PAGES for width, scheme in ((1280, "light"), (390, "dark"))],
