@@ -9,6 +9,7 @@ import base64
 import functools
 import html
 import io
+import json
 import re
 from pathlib import Path
 
@@ -21,6 +22,7 @@ CUTS = {  # the file: its weights and its slope
     "Inter-SemiBold": "font-weight: 600 900; font-style: normal",
     "Inter-Italic": "font-weight: 400 500; font-style: italic",
 }
+FORMULAS = [f"katex/fonts/KaTeX_{cut}" for cut in ("Main-Regular", "Main-Bold", "Math-Italic")]
 # The name that figures are drawn with: a drawing's own face of that name comes before the system's.
 DRAWN = "DejaVu Sans"
 NOT_TEXT = re.compile(
@@ -70,13 +72,26 @@ def with_face(svg: bytes) -> bytes:
     return f"{head}{end}<style>{rules}</style>{rest}".encode()
 
 
+# A page on a disk may load its fonts, but not ask for them early.
+PRELOAD = """<script>
+if (location.protocol !== "file:") for (const href of {addresses})
+  document.head.append(Object.assign(document.createElement("link"),
+    {{ rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href }}));
+</script>"""
+
+
 def preload(app, pagename, templatename, context, doctree) -> None:
-    """Let a page ask for its fonts before it has read its styles."""
-    context["metatags"] = context.get("metatags", "") + "".join(
-        f'<link rel="preload" as="font" type="font/woff2" crossorigin href="{address}" />'
-        for address in (
-            context["pathto"](f"_static/face/{name}.woff2", resource=True) for name in CUTS
-        )
+    """Let a page ask for its fonts before it has read its styles.
+
+    A formula that waits for its font is as wide as another font makes it, and so are the columns
+    of a table.
+    """
+    fonts = [f"face/{name}" for name in CUTS]
+    if 'class="katex' in context.get("body", ""):
+        fonts += FORMULAS
+    addresses = [context["pathto"](f"_static/{name}.woff2", resource=True) for name in fonts]
+    context["metatags"] = context.get("metatags", "") + PRELOAD.format(
+        addresses=json.dumps(addresses)
     )
     app.add_css_file(NAME)
 

@@ -21,7 +21,6 @@ from sphinx.util.math import get_node_equation_number
 
 LOG = logging.getLogger(__name__)
 KATEX = Path(__file__).parent / "katex"
-PRELOADED = ("KaTeX_Main-Regular", "KaTeX_Main-Bold", "KaTeX_Math-Italic")  # what nearly all need
 STATIC = KATEX / "static"  # what is shipped with the book: the style sheet and the fonts
 
 # JSON on the way out as well: the wrapper cannot return a string that JavaScript built in pieces.
@@ -102,20 +101,9 @@ def add_static(app, config) -> None:
 
 
 def add_style(app, pagename, templatename, context, doctree) -> None:
-    """Load the style sheet on the pages that have a formula, and ask early for its fonts.
-
-    A formula that waits for its font is as wide as another font makes it, and so are the columns
-    of a table.
-    """
+    """Load the style sheet on the pages that have a formula."""
     if 'class="katex' in context.get("body", ""):
         app.add_css_file("katex/katex.min.css")
-        context["metatags"] = context.get("metatags", "") + "".join(
-            f'<link rel="preload" as="font" type="font/woff2" crossorigin href="{address}" />'
-            for address in (
-                context["pathto"](f"_static/katex/fonts/{name}.woff2", resource=True)
-                for name in PRELOADED
-            )
-        )
 
 
 def setup(app):

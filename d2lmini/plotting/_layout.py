@@ -2,13 +2,14 @@
 
 import math
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from d2lmini.plotting.theme import CSS_DPI, MAX_WIDTH, PNG_DPI
+from d2lmini.plotting.theme import COLUMN, CSS_DPI, MAX_WIDTH, PNG_DPI
 
 TICK, LABEL, TITLE, NUMBER = 8.0, 9.0, 9.5, 8.0  # sizes of text, in points
 LINE = 1.25 / 72  # inches of height for each point of size
@@ -272,6 +273,9 @@ def plan(
     ValueError
         If the panels do not fit side by side.
     """
+    if most > COLUMN and figsize is None:
+        with suppress(ValueError):
+            return plan(words, None, number_width=number_width, most=COLUMN)
     rows, columns, queries, keys = words.shape
     shortest = min(0.3, 3.6 / columns)
 

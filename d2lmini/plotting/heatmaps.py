@@ -65,7 +65,8 @@ def show_heatmaps(
     titles : list of str, optional
         One per column, one per panel, or a list of rows.
     figsize : (float, float), optional
-        The least width and height, in inches. Without it, the figure is at most 5.4 inches wide.
+        The least width and height, in inches. Without it, the figure is 5.4 inches wide at
+        most, or 6.4 where that is too little.
     cmap : str or matplotlib colour map
         One hue cannot show a sign: where numbers are negative, ``"Reds"`` gives way to
         ``"RdBu_r"``, with red above 0 and blue below. Other maps are used as given.

@@ -84,7 +84,8 @@ def drawing_for(theme: str) -> Iterator[None]:
 
 CSS_DPI = 96  # an inch on a page is 96 pixels of CSS
 PNG_DPI = 2 * CSS_DPI  # sharp on a dense screen
-MAX_WIDTH = 5.4  # inches: on a page of the book, which draws larger, its column
+MAX_WIDTH = 6.4  # inches: no browser on a desk shrinks a figure below its size in a notebook
+COLUMN = 5.4  # a page of the book draws larger; what is wider has smaller words there
 PHONE = 3.6  # inches: the column of a page on a phone
 
 _TEXT: dict[Any, Any] = {

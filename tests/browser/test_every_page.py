@@ -171,7 +171,7 @@ def shuts_nobody_out(tab, scheme) -> None:
     assert findings(tab, ALL_RULES) == []
     other = {"light": "dark", "dark": "light"}[scheme]
     tab.emulate_media(color_scheme=other)
-    assert tab.evaluate("document.documentElement.dataset.theme") == other
+    tab.wait_for_function(f"document.documentElement.dataset.theme === '{other}'")
     assert findings(tab, COLOURS) == [], other
 
 

@@ -86,7 +86,7 @@ def test_a_very_long_label_leaves_room_for_the_picture():
     shown = heatmaps(np.eye(2), yticks=[title, "short"])
     label = tick_labels(shown.axes[0, 0].yaxis)[0]
     assert label.endswith("…") and title.startswith(label[:-1]) and len(label) > 20
-    assert shown.figure.get_size_inches()[0] <= 5.4
+    assert shown.figure.get_size_inches()[0] <= 6.4
 
 
 # ----------------------------------------------------------------------------------- titles
@@ -251,7 +251,7 @@ def test_no_figure_is_wider_than_the_page_unless_asked_to(figure, request):
     width = figure.figure.get_size_inches()[0]
     asked = request.node.callspec.params["figure"].get("figsize")
     if asked is None:
-        assert width <= 5.4
+        assert width <= 6.4
     else:
         assert (figure.figure.get_size_inches() >= np.array(asked) - 1e-9).all()
 
@@ -299,7 +299,7 @@ def test_any_grid_fits_the_page(shape, words, named):
         shown = heatmaps(
             np.zeros(shape), titles=words[:columns], row_titles=words[:rows], show=False, **tokens
         )
-    assert shown.figure.get_size_inches()[0] <= 5.4
+    assert shown.figure.get_size_inches()[0] <= 6.4
     assert shown.axes.shape == (rows, columns)
     for text, box, _ in texts(shown):
         assert box.x0 >= -1 and box.y0 >= -1, text
@@ -308,4 +308,4 @@ def test_any_grid_fits_the_page(shape, words, named):
 
 def test_panels_that_need_a_pixel_less_each_still_fit():
     shown = heatmaps(np.zeros((1, 5, 11, 13)), titles=["W", "", "", "", ""], row_titles=["W"])
-    assert shown.figure.get_size_inches()[0] <= 5.4
+    assert shown.figure.get_size_inches()[0] <= 6.4

@@ -58,13 +58,13 @@ def test_nothing_is_cut_or_covered():
             assert min(box.x1, other.x1) - max(box.x0, other.x0) < 1 or (
                 min(box.y1, other.y1) - max(box.y0, other.y0) < 1
             )
-    assert width <= 5.4 * 96
+    assert width <= 6.4 * 96
 
 
 def test_a_very_long_token_leaves_room_for_the_lines():
     token = "incomprehensibilities of the longest kind"
     shown = show_attention_lines(np.eye(2), [token, "b"], query=0)
-    assert shown.figure.get_size_inches()[0] <= 5.4
+    assert shown.figure.get_size_inches()[0] <= 6.4
     (short,) = {word for word in words(shown) if word.endswith("…")}
     assert token.startswith(short[:-1]) and token in shown.alt
 

@@ -149,7 +149,7 @@ def test_the_picture_has_two_pixels_for_each_of_the_page():
     width, height = struct.unpack(">II", png[16:24])
     size = metadata["image/png"]
     assert (width, height) == (2 * size["width"], 2 * size["height"])
-    assert size["width"] <= 5.4 * 96
+    assert size["width"] <= 6.4 * 96
 
 
 def test_the_words_stand_for_the_picture():

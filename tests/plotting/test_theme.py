@@ -222,7 +222,7 @@ def test_use_theme_makes_figures_of_the_book(themed):
     figure = Figure()
     ax = figure.subplots()
     (line,) = ax.plot([0, 1], [0, 1])
-    assert figure.get_size_inches()[0] <= 5.4
+    assert figure.get_size_inches()[0] <= 6.4
     assert figure.dpi == 96
     assert not ax.spines["top"].get_visible() and not ax.spines["right"].get_visible()
     assert ax.xaxis.get_gridlines()[0].get_visible()

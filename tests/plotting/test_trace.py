@@ -110,7 +110,7 @@ def test_bars_are_as_long_as_the_weights(trace, drawn):
 def test_nothing_is_cut_or_covered(given):
     shown = AttentionTrace(**{"query": QUERY, "key": KEY, "value": VALUE} | given).plot()
     width, height = shown.figure.canvas.get_width_height()
-    assert width <= 5.4 * 96
+    assert width <= 6.4 * 96
     found = texts(shown)
     for i, (text, box, _) in enumerate(found):
         assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1, text
