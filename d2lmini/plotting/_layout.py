@@ -275,7 +275,9 @@ def plan(
     """
     if most > COLUMN and figsize is None:
         with suppress(ValueError):
-            return plan(words, None, number_width=number_width, most=COLUMN)
+            layout = plan(words, None, number_width=number_width, most=COLUMN)
+            if not _leaves_names_out(words, layout):
+                return layout
     rows, columns, queries, keys = words.shape
     shortest = min(0.3, 3.6 / columns)
 
@@ -322,6 +324,15 @@ def plan(
         height=layout.height + higher,
         left=layout.left + _down(wider / 2),
         top=layout.top + _down(higher / 2),
+    )
+
+
+def _leaves_names_out(words: Words, layout: Layout) -> bool:
+    """Tell whether a little more width could give more cells their name."""
+    named = [(words.xticks, layout.xticks), (words.yticks, layout.yticks)]
+    return any(
+        names and len(ticks.texts) < len(names) and len(names) * NAMED_CELL <= MAX_WIDTH
+        for names, ticks in named
     )
 
 
