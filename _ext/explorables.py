@@ -8,7 +8,8 @@ modules with it, and their first sentences with the ones from here.
 
 import html
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from docutils import nodes
 from drawings import KEYS, QUERY, VALUES
+from joining import LOADER, joined
 from plain import is_code_cell
 from sources import SourceError, read_notebook
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -211,10 +213,8 @@ PLACES = {
     ("chapters/03-scaled-dot-product", "masks-figure"): "masks",
     ("chapters/05-multi-head-attention", "heads-figure"): "heads",
 }
-LOADER = """<script>
-if (location.protocol.startsWith("http")) import("{module}");
-else document.documentElement.classList.add("live-off");
-</script>"""
+NAMED = re.compile(r'data-explorable="(\w+)"')
+MODULES = Path(__file__).parents[1] / "chapters/_static/explorables"
 
 
 def written(name: str) -> str:
@@ -279,9 +279,27 @@ class PlaceExplorables(SphinxPostTransform):
 def load(app, pagename, templatename, context, doctree) -> None:
     """Load what starts them, on the pages that have one."""
     body = context.get("body", "")
-    if app.builder.name == "html" and "data-explorable=" in body:
-        module = context["pathto"]("_static/explorables/mount.mjs", resource=True)
-        context["body"] = body + LOADER.format(module=module)
+    if app.builder.name == "html" and NAMED.search(body):
+        path = f"_static/explorables/on-{Path(pagename).name}.mjs"
+        context["body"] = body + LOADER.format(module=context["pathto"](path, resource=True))
+
+
+def write(app, exception) -> None:
+    """Write what each page loads: the modules of its explorables, as one."""
+    if exception or app.builder.name != "html":
+        return
+    for page in Path(app.outdir, "chapters").glob("*.html"):
+        names = dict.fromkeys(NAMED.findall(page.read_text("utf8")))
+        if names:
+            text = joined(MODULES, entry(names))
+            Path(app.outdir, f"_static/explorables/on-{page.stem}.mjs").write_text(text, "utf8")
+
+
+def entry(names: Iterable[str]) -> str:
+    """Return the module that starts these explorables."""
+    imports = [f'import * as {name} from "./{name}.mjs";\n' for name in names]
+    start = 'import { start } from "./mount.mjs";\n'
+    return "".join([start, *imports, f"start({{ {', '.join(names)} }});\n"])
 
 
 def setup(app):
@@ -289,4 +307,5 @@ def setup(app):
     app.add_directive("explorable", Explorable)
     app.add_post_transform(PlaceExplorables)
     app.connect("html-page-context", load, priority=931)
+    app.connect("build-finished", write, priority=860)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,6 +22,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from docutils import nodes
+from joining import LOADER, joined
 from livecells import plan
 from plain import is_code_cell
 from sources import SourceError, read_notebook
@@ -30,6 +31,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 import d2lmini
 
 HERE = Path(__file__).parent
+MODULES = HERE.parent / "chapters/_static/live"
 LIBRARY = Path(d2lmini.__file__).parent
 VERSION = "0.27.7"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
@@ -47,11 +49,6 @@ SHIPPED = ("livecells.py", "liverunner.py")
 LEFT_OUT = ("torch", "cupy", "dask", "__pycache__")  # of array_api_compat
 NEEDS_TORCH = "Needs PyTorch, which no browser runs: "
 TO_TRY_IT = "To try it, "
-# A page from a folder on a disk may start no worker. Without a place to run, nothing promises one.
-LOADER = """<script>
-if (location.protocol.startsWith("http")) import("{module}");
-else document.documentElement.classList.add("live-off");
-</script>"""
 
 
 class FindLiveCells(SphinxPostTransform):
@@ -171,15 +168,20 @@ def write(app, exception) -> None:
         **archives,
         "hashes": HASHES,
     }
-    text = f"export default {json.dumps(settings, separators=(',', ':'))};\n"
-    (folder / "settings.mjs").write_text(text, "utf8")
+    (folder / "live.mjs").write_text(joined_cells(settings), "utf8")
+
+
+def joined_cells(settings: dict) -> str:
+    """Return what a page loads: all modules but the worker's, as one."""
+    said = f"export const settings = {json.dumps(settings, separators=(',', ':'))};\n"
+    return joined(MODULES, (MODULES / "cells.mjs").read_text("utf8"), {"settings": said})
 
 
 def load(app, pagename, templatename, context, doctree) -> None:
     """Load what brings the cells to life, on the pages that have some."""
     body = context.get("body", "")
     if app.builder.name == "html" and '<div class="live-bar' in body:
-        module = context["pathto"]("_static/live/cells.mjs", resource=True)
+        module = context["pathto"]("_static/live/live.mjs", resource=True)
         context["body"] = body + LOADER.format(module=module)
 
 

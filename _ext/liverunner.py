@@ -155,7 +155,6 @@ class Runner:
         cell = next(cell for cell in self.needed if cell.id == number)
         whole = cell is self.needed[-1] or self.must_run(cell)
         self.printed = Printed(self.send)
-        draw_for_a_page_alone()
         if whole:
             self.ran.pop(cell.id, None)
         try:
@@ -328,19 +327,12 @@ def own_lines(error: BaseException) -> list[dict[str, Any]]:
     return frames
 
 
-def draw_for_a_page_alone() -> None:
-    """Let a figure of the library leave out the form that no page shows, and that takes longest."""
-    if shown := sys.modules.get("d2lmini.plotting.shown"):
-        shown.Shown._repr_mimebundle_ = lambda figure, include=None, exclude=None: (
-            {"text/html": figure.html(), "text/plain": figure.alt},
-            {},
-        )
-
-
 def be_a_notebook(runner: Runner) -> None:
     """Give the library what it asks a notebook for: a shell, its events, a display."""
 
     class Shell:
+        # without the form of a figure that no page shows, and that takes longest
+        display_formatter = SimpleNamespace(active_types=("text/html", "text/plain"))
         events = SimpleNamespace(
             register=lambda event, call: runner.callbacks.append(call),
             unregister=lambda event, call: runner.callbacks.remove(call),

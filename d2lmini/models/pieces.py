@@ -42,7 +42,7 @@ class BytePieces:
     --------
     >>> cut = BytePieces([*LETTERS, "ap", "ple", "apple"], ["a p", "p l", "pl e", "ap ple"])
     >>> [cut.decode([i]).decode() for i in cut.encode("apples")]
-    ['ap', 'p', 'l', 'e', 's']
+    ['apple', 's']
     """
 
     def __init__(self, pieces: Sequence[str], merges: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ import d2lmini.plotting._matplotlib  # noqa: F401
 import base64
 import io
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -194,7 +194,7 @@ class Shown:
             return
         from IPython.display import display
 
-        data, metadata = self._repr_mimebundle_()
+        data, metadata = self._repr_mimebundle_(include=shell.display_formatter.active_types)
         display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
         self._on_page = True
 
@@ -205,18 +205,21 @@ class Shown:
         shell.events.register("post_execute", cell_is_over)
 
     def _repr_mimebundle_(
-        self, include: Any = None, exclude: Any = None
+        self, include: Container[str] | None = None, exclude: Container[str] | None = None
     ) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-        """Return what a notebook keeps: the picture in two forms, and the words."""
+        """Return what a notebook keeps: the picture in two forms, and the words.
+
+        As IPython asks: only the forms in ``include``, if given, and none of ``exclude``.
+        """
         width, height = self._size()
-        return (
-            {
-                "text/html": self.html(),
-                "image/png": base64.b64encode(self.png()).decode(),
-                "text/plain": self.alt,
-            },
-            {"image/png": {"width": width, "height": height, "alt": self.alt}},
-        )
+        forms: dict[str, Callable[[], str]] = {
+            "text/html": self.html,
+            "image/png": lambda: base64.b64encode(self.png()).decode(),
+            "text/plain": lambda: self.alt,
+        }
+        about = {"image/png": {"width": width, "height": height, "alt": self.alt}}
+        left = [f for f in forms if (include is None or f in include) and f not in (exclude or ())]
+        return {f: forms[f]() for f in left}, {f: about[f] for f in left if f in about}
 
     def _ipython_display_(self) -> None:
         if not self._on_page:

@@ -37,7 +37,7 @@ def test_the_stored_tags_are_those_that_the_code_gives(path):
     tagged = {cell.id for cell in notebook.cells if "live" in cell.metadata.get("tags", [])}
     planned = livecells.plan(notebook.cells)
     assert tagged == {cell.id for cell in planned if cell.live}
-    assert len(tagged) >= 15
+    assert tagged, "nothing of this chapter runs on its page: is every cell in need of PyTorch?"
 
 
 def test_only_what_needs_pytorch_is_not_live():
@@ -121,6 +121,16 @@ def as_before():
 
 
 NAMES = ("IPython", "IPython.display")
+
+
+def test_a_figure_has_the_forms_of_a_page_and_stays_as_it_is_for_notebooks():
+    code = "from d2lmini.plotting import show_heatmaps\nshow_heatmaps([[1.0]], 'Keys', 'Queries')"
+    (sent,) = Page(code).run(0)[1]
+    assert list(sent["data"]) == ["text/html", "text/plain"]
+    from d2lmini.plotting import show_heatmaps
+
+    kept = show_heatmaps([[1.0]], "Keys", "Queries", show=False)
+    assert list(kept._repr_mimebundle_()[0]) == ["text/html", "image/png", "text/plain"]
 
 
 def test_what_is_needed_runs_once_and_again_when_it_was_changed():

@@ -159,6 +159,14 @@ def test_the_words_stand_for_the_picture():
     assert " at 0x" not in repr(heatmaps(random_weights(2, 2)))
 
 
+def test_only_the_forms_that_are_asked_for_are_made(monkeypatch):
+    shown = heatmaps(np.eye(2))
+    monkeypatch.setattr(type(shown), "png", lambda self: pytest.fail("drawn for nobody"))
+    data, metadata = shown._repr_mimebundle_(include={"text/html", "text/plain"})
+    assert (list(data), metadata) == (["text/html", "text/plain"], {})
+    assert list(shown._repr_mimebundle_(exclude={"image/png", "text/html"})[0]) == ["text/plain"]
+
+
 CELLS = [
     "import numpy as np\nfrom d2lmini.plotting import show_heatmaps, use_theme\nuse_theme()",
     "show_heatmaps(np.eye(2), 'Keys', 'Queries')",

@@ -3,7 +3,7 @@
 import { colour, editor } from "./editor.mjs";
 import { forget, kept, keep, keptAnything } from "./kept.mjs";
 import { show } from "./output.mjs";
-import settings from "./settings.mjs";
+import { settings } from "./settings.mjs";
 
 const here = (address) => new URL(address, import.meta.url).href;
 const sent = { ...settings, pyodide: here(settings.pyodide), archive: here(settings.archive), data: here(settings.data) };
