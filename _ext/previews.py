@@ -10,59 +10,48 @@ import re
 from bs4 import BeautifulSoup
 from docutils import nodes
 
-PAGES = {"chapters/glossary": "In the glossary", "chapters/bibliography": "In the bibliography"}
-LINK = re.compile(r'<a class="reference internal" href="(?:[^"#]*/)?(\w+)\.html#([^"]+)"')
+PAGES = ("glossary", "bibliography")
+LINK = re.compile(rf'<a class="[^"]*" href="(?:[^"#]*/)?({"|".join(PAGES)})\.html#([^"]+)"')
 
 
-def explained(app) -> dict[str, dict[str, str]]:
-    """Return what each term and each work says, as HTML without links, drawn once a build."""
+def explained(app) -> dict[tuple[str, str], str]:
+    """Return what each term means and each work is, as HTML; it is drawn once a build."""
     if not hasattr(app, "explained"):
-        app.explained = {page: {} for page in PAGES}
-        for page, found in app.explained.items():
-            if page not in app.env.found_docs:
+        app.explained = {}
+        for page in PAGES:
+            if f"chapters/{page}" not in app.env.found_docs:
                 continue
-            doctree = app.env.get_and_resolve_doctree(page, app.builder)
+            doctree = app.env.get_and_resolve_doctree(f"chapters/{page}", app.builder)
             for item in doctree.findall(nodes.definition_list_item):
-                body = item.next_node(nodes.definition)
+                says = drawn(app, item.next_node(nodes.definition)[0])
                 for term in item.findall(nodes.term):
-                    for name in term["ids"]:
-                        found[name] = drawn(app, body.children[:1])
+                    app.explained |= {(page, name): says for name in term["ids"]}
+            for work in doctree.findall(nodes.citation):
+                says = drawn(app, work.next_node(nodes.paragraph))
+                app.explained |= {(page, name): says for name in work["ids"]}
     return app.explained
 
 
-def drawn(app, parts: list[nodes.Node]) -> str:
-    """Return nodes as HTML in which nothing leads anywhere or has a name."""
-    html = "".join(app.builder.render_partial(part)["fragment"] for part in parts)
-    return unlinked(BeautifulSoup(html, "html.parser"))
-
-
-def unlinked(soup: BeautifulSoup) -> str:
-    """Return HTML without links and identifiers."""
+def drawn(app, node: nodes.Node) -> str:
+    """Return a node as HTML in which nothing leads anywhere or has a name of its own."""
+    soup = BeautifulSoup(app.builder.render_partial(node)["fragment"], "html.parser")
     for link in soup.find_all("a"):
         link.unwrap()
-    for tag in soup.find_all(True):
+    for tag in soup.find_all(id=True):
         del tag["id"]
     return str(soup).strip()
 
 
-def works(app) -> dict[str, str]:
-    """Return what the bibliography says of each work."""
-    domain = app.env.get_domain("cite")
-    return {citation.citation_id: citation for citation in domain.citations}
-
-
 def add(app, pagename, templatename, context, doctree) -> None:
-    """Add a preview for each term and work that this page links to."""
-    body = context.get("body", "")
-    if doctree is None or pagename in PAGES:
+    """Add a preview for each term and each work that this page links to."""
+    if doctree is None or pagename.removeprefix("chapters/") in PAGES:
         return
-    wanted = dict.fromkeys(LINK.findall(body))
-    texts = explained(app)
-    boxes = []
-    for page, name in wanted:
-        if text := texts.get(f"chapters/{page}", {}).get(name):
-            boxes.append(f'<div popover class="preview" data-of="{page}.html#{name}">{text}</div>')
-    context["body"] = body + "".join(boxes)
+    body, says = context.get("body", ""), explained(app)
+    context["body"] = body + "".join(
+        f'<div popover class="preview" data-of="{page}.html#{name}">{says[page, name]}</div>'
+        for page, name in dict.fromkeys(LINK.findall(body))
+        if (page, name) in says
+    )
 
 
 def setup(app):
