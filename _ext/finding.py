@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from reference import LIST
 from sphinx import addnodes
 
 LIBRARY = Path(__file__).parent / "minisearch" / "minisearch.min.js"
@@ -31,7 +32,7 @@ def formula(tex: str) -> str:
 
 
 class Section:
-    """A place that can be found: its title, its own text and its own code."""
+    """A place that can be found: its title, its own text and the words of its own code."""
 
     def __init__(self, anchor: str, title: str, kind: str) -> None:
         self.anchor, self.title, self.kind = anchor, title, kind
@@ -40,8 +41,9 @@ class Section:
 
     def row(self, page: int) -> list:
         """Return it as the script reads it."""
-        text, code = (SPACES.sub(" ", " ".join(parts)).strip() for parts in (self.text, self.code))
-        return [page, self.anchor, self.title, self.kind, text, code]
+        text = SPACES.sub(" ", " ".join(self.text)).strip()
+        names = dict.fromkeys(re.findall(r"[^\W\d]\w+", " ".join(self.code)))
+        return [page, self.anchor, self.title, self.kind, text, " ".join(names)]
 
 
 def words(node: nodes.Node) -> str:
@@ -62,7 +64,7 @@ def sections(doctree: nodes.document, numbers: dict[str, tuple]) -> list[Section
                 anchor = child["ids"][0]
                 number = numbers.get(f"#{anchor}") or (() if found else numbers.get("", ()))
                 title = f"{'.'.join(map(str, number))} {words(child[0])}".strip()
-                found.append(Section(anchor, title, "section"))
+                found.append(Section(anchor, title, "chapter" if numbers else "section"))
                 walk(child, found[-1])
             elif isinstance(child, addnodes.desc):
                 signature = child[0]
@@ -97,13 +99,15 @@ def write(app, exception) -> None:
     if exception or app.builder.name != "html":
         return
     pages, rows = [], []
-    toc = [page for page in app.env.toctree_includes.get(app.config.root_doc, [])]
+    within = app.env.toctree_includes  # pages and those that they list, in the order of the book
     listed = [app.config.root_doc]
-    for page in toc:
-        listed += [page, *app.env.toctree_includes.get(page, [])]
+    for page in within[app.config.root_doc]:
+        listed += [page, *within.get(page, [])]
     for page in listed:
         numbers = app.env.toc_secnumbers.get(page, {})
         found = sections(app.env.get_doctree(page), numbers)
+        if page == LIST:  # its pages say all that it lists
+            found = found[:1]
         pages.append([app.builder.get_target_uri(page), found[0].title])
         found[0].anchor = ""  # the page itself, from its top
         rows += [one.row(len(pages) - 1) for one in found]

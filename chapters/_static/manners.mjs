@@ -41,10 +41,10 @@ addEventListener("close", () => setTimeout(() => {
     const begun = ([, section]) => atEnd || section.getBoundingClientRect().top <= innerHeight / 4;
     const [here] = lines.filter(begun).at(-1) ?? [];
     if (here === marked) return;
-    for (const [link, on] of [[marked, false], [here, true]]) {
-      link?.classList.toggle("active", on);
-      link?.toggleAttribute("aria-current", on);
-    }
+    marked?.classList.remove("active");
+    marked?.removeAttribute("aria-current");
+    here?.classList.add("active");
+    here?.setAttribute("aria-current", "true");
     marked = here;
     const panel = here?.closest(".bd-sidebar-secondary");
     if (!panel) return;

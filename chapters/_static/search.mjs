@@ -3,7 +3,7 @@
 {
   const HERE = document.documentElement.dataset.content_root ?? "./";
   const AT_ONCE = 8, IN_ALL = 60; // hits below a field that is open, and on the page of the search
-  const KINDS = { section: 1, term: .9, name: .55 }; // a chapter explains, the reference lists
+  const KINDS = { chapter: 1, term: .6, section: .5, name: .45 }; // a chapter explains, the reference lists
 
   // Words as the index has them: √d is "sqrt d", causal_mask is itself, "causal" and "mask".
   const words = (text) => (text.replaceAll("√", " sqrt ").toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [])
@@ -12,19 +12,21 @@
   // Nobody looks for these.
   const SMALL = new Set("a an and are as at be by do does for from how in is it of on or that the to what when which with you your".split(" "));
 
+  const singular = (word) => word.length > 3 && /[^su]s$/.test(word) ? word.slice(0, -1) : word;
+
   let book;
   const load = () => book ??= new Promise((done, fail) => {
     const script = document.createElement("script");
     script.src = `${HERE}_static/search-book.mjs`;
     script.onerror = fail;
-    script.onload = () => {
+    script.onload = async () => {
       const index = new MiniSearch({
         fields: ["title", "text", "code"], idField: "id", tokenize: words,
-        processTerm: (word) => SMALL.has(word) ? null : word,
+        processTerm: (word) => SMALL.has(word) ? null : singular(word),
       });
       const rows = THE_BOOK.rows.map(([page, anchor, title, kind, text, code], id) =>
         ({ id, page, anchor, title, kind, text, code }));
-      index.addAll(rows);
+      await index.addAllAsync(rows, { chunkSize: 20 }); // the page answers meanwhile
       done({ index, rows, known: new Set(rows.flatMap((row) => [...words(row.title), ...words(row.text)])) });
     };
     document.head.append(script);
@@ -41,7 +43,7 @@
 
   // Chapter 1: the word that has the most trigrams in common.
   const trigrams = (word) => {
-    const whole = `  ${word} `;
+    const whole = `  ${word}  `;
     return new Set(Array.from({ length: whole.length - 2 }, (_, at) => whole.slice(at, at + 3)));
   };
   const likeness = (a, b) => [...a].filter((one) => b.has(one)).length / Math.sqrt(a.size * b.size);
@@ -75,9 +77,8 @@
     return some.length && new RegExp(`(?<!${EDGE})(?:${some.join("|")})(?:e?s)?(?!${EDGE})${root}`, "giu");
   };
 
-  const excerpt = ({ text, code }, text_asked) => {
-    const found = pattern(text_asked);
-    const from = found && text.search(found) < 0 && code.search(found) >= 0 ? code : text;
+  const excerpt = ({ text: from }, asked) => {
+    const found = pattern(asked);
     const at = found ? Math.max(0, from.search(found)) : 0;
     const start = at < 60 ? 0 : from.indexOf(" ", at - 60) + 1;
     const piece = (start ? "… " : "") + from.slice(start, start + 150).replace(/\s+\S*$/, "") + (start + 150 < from.length ? " …" : "");
