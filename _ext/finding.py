@@ -7,6 +7,7 @@ disk; lunr is no longer kept up; Sphinx's own search finds pages, and not while 
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from docutils import nodes
@@ -16,7 +17,7 @@ from sphinx import addnodes
 LIBRARY = Path(__file__).parent / "minisearch" / "minisearch.min.js"
 NAME = "search-book.mjs"
 # Of a formula, the letters and the names of what is done with them.
-STYLE = re.compile(r"\\(?:math\w+|operatorname|text|tag|left|right|begin|end|quad|qquad)\b\*?")
+STYLE = re.compile(r"\\(?:math\w+|boldsymbol|operatorname|text|tag|left|right|begin|end|quad|qquad)\b\*?")
 SPACES = re.compile(r"\s+")
 UNREAD = (nodes.comment, nodes.raw, nodes.substitution_definition, addnodes.toctree)
 
@@ -54,6 +55,23 @@ def words(node: nodes.Node) -> str:
     )
 
 
+def kind_of(section: nodes.section, numbered: bool) -> str:
+    """Return what a section is: the search puts what explains before what asks and what lists."""
+    if not numbered:
+        return "section"
+    above = [one for one in iter_up(section.parent) if isinstance(one, nodes.section)]
+    if any("exercises" in one["ids"] for one in above):
+        return "exercise"
+    return "part" if len(above) > 1 else "chapter"
+
+
+def iter_up(node: nodes.Node | None) -> Iterator[nodes.Node]:
+    """Go from a node to what it stands in, up to the page."""
+    while node is not None:
+        yield node
+        node = node.parent
+
+
 def sections(doctree: nodes.document, numbers: dict[str, tuple]) -> list[Section]:
     """Return the sections of a page, the names that it describes, and the terms that it defines."""
     found: list[Section] = []
@@ -64,7 +82,7 @@ def sections(doctree: nodes.document, numbers: dict[str, tuple]) -> list[Section
                 anchor = child["ids"][0]
                 number = numbers.get(f"#{anchor}") or (() if found else numbers.get("", ()))
                 title = f"{'.'.join(map(str, number))} {words(child[0])}".strip()
-                found.append(Section(anchor, title, "chapter" if numbers else "section"))
+                found.append(Section(anchor, title, kind_of(child, bool(numbers))))
                 walk(child, found[-1])
             elif isinstance(child, addnodes.desc):
                 signature = child[0]
@@ -81,8 +99,8 @@ def sections(doctree: nodes.document, numbers: dict[str, tuple]) -> list[Section
                 continue  # numbers
             elif isinstance(child, nodes.literal_block):
                 here.code.append(child.astext())
-            elif isinstance(child, (nodes.math_block, nodes.math)):
-                here.text.append(formula(child.astext()))
+            elif isinstance(child, nodes.math_block):  # to be found, but no excerpt shows it
+                here.code.append(formula(child.astext()).replace("√", "sqrt"))
             elif isinstance(child, (nodes.title, addnodes.desc_signature)):
                 continue
             elif isinstance(child, nodes.TextElement):

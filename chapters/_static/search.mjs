@@ -3,7 +3,8 @@
 {
   const HERE = document.documentElement.dataset.content_root ?? "./";
   const AT_ONCE = 8, IN_ALL = 60; // hits below a field that is open, and on the page of the search
-  const KINDS = { chapter: 1, term: .6, section: .5, name: .45 }; // a chapter explains, the reference lists
+  // A chapter explains, an exercise asks, the reference lists.
+  const KINDS = { chapter: 1, part: .8, exercise: .5, term: .4, section: .35, name: .35 };
 
   // Words as the index has them: √d is "sqrt d", causal_mask is itself, "causal" and "mask".
   const words = (text) => (text.replaceAll("√", " sqrt ").toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [])
@@ -36,7 +37,7 @@
     combineWith: "AND",
     tokenize: wanted,
     prefix: (word) => word.length > 2,
-    boost: { title: 6, text: 1, code: .2 },
+    boost: { title: 3, text: 1, code: .2 },
     weights: { prefix: .6, fuzzy: .3 },
     boostDocument: (id) => KINDS[rows[id].kind],
   }).map((hit) => rows[hit.id]);
@@ -72,7 +73,7 @@
   // Whole words, and their plurals; a single letter is everywhere.
   const EDGE = "[\\p{L}\\p{N}_]";
   const pattern = (text) => {
-    const some = wanted(text).filter((word) => word.length > 1 && !SMALL.has(word));
+    const some = wanted(text).filter((word) => word.length > 1 && !SMALL.has(word)).map(singular);
     const root = some.includes("sqrt") ? "|√" : "";
     return some.length && new RegExp(`(?<!${EDGE})(?:${some.join("|")})(?:e?s)?(?!${EDGE})${root}`, "giu");
   };
