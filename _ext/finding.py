@@ -87,8 +87,8 @@ def sections(doctree: nodes.document, numbers: dict[str, tuple]) -> list[Section
             elif isinstance(child, addnodes.desc):
                 signature = child[0]
                 name = signature.get("fullname", words(signature))
-                anchor = next(iter(signature["ids"]), here.anchor)
-                found.append(Section(anchor, name, "name"))
+                if signature["ids"]:
+                    found.append(Section(signature["ids"][0], name, "name"))
                 walk(child, found[-1])
             elif isinstance(child, nodes.definition_list_item) and child[0].get("ids"):
                 found.append(Section(child[0]["ids"][0], words(child[0]), "term"))
@@ -97,7 +97,7 @@ def sections(doctree: nodes.document, numbers: dict[str, tuple]) -> list[Section
                 continue
             elif isinstance(child, nodes.container) and "cell_output" in child["classes"]:
                 continue  # numbers
-            elif isinstance(child, nodes.literal_block):
+            elif isinstance(child, (nodes.literal_block, nodes.doctest_block)):
                 here.code.append(child.astext())
             elif isinstance(child, nodes.math_block):  # to be found, but no excerpt shows it
                 here.code.append(formula(child.astext()).replace("√", "sqrt"))

@@ -33,6 +33,7 @@ ON_PAPER = [
     (r"in the folded code", "by the code at the end of the chapter"),
     (r"The folded cell (?=\w+ 20 scores)", "A cell at the end of the chapter "),
     (r"as the fold (<a[^>]*>above</a>) says", r"as is said \1"),
+    (r"right on the page, in your browser (\(.*?\)): press Run", r"on its web pages, in a browser \1"),
     (r", and then move the slider\.", "."),
     (
         r"The slider changes the temperature\. \(Where the slider does not work, the table is",
@@ -92,6 +93,9 @@ class Book:
             self.documents.append(section.extract())
         for rest in root.select(".toctree-wrapper, .start, script"):
             rest.decompose()
+        for document in self.documents:
+            for table in document.select("table.autosummary"):
+                table.find_parent("section").decompose()  # the pages that it lists follow
 
     def tag(self, name: str, text: str = "", **attributes: str) -> Tag:
         """Return a new element; `class_` is its class."""
@@ -202,6 +206,8 @@ class Book:
             )
             cell["class"] += ["long"] if lines > LONGEST else []
             cell["class"] += ["your-turn"] if cell.select_one(".d2l-check") else []
+        for drawing in document.select(".explorable"):
+            drawing.decompose()  # it stands beside a figure, and says what to move
         for code in document.find_all("pre"):
             if max(map(len, code.get_text().split("\n"))) > WIDEST:
                 code["class"] = "wide"
@@ -283,10 +289,8 @@ class Book:
         cover = self.tag("section", class_="cover")
         cover.append(self.tag("p", html.escape(self.title), class_="title"))
         cover.append(self.tag("p", first.p.extract().get_text(), class_="promise"))
-        if idea := first.select_one(".idea"):
-            cover.append(idea := copy.copy(idea))
-            for place in idea.select("[id]"):
-                del place["id"]
+        if idea := first.select_one(".idea img.only-light"):
+            cover.append(copy.copy(idea))
         for fact in filter(None, self.facts):
             cover.append(self.tag("p", html.escape(fact), class_="fact"))
         return cover

@@ -1,8 +1,10 @@
 """On paper: each page of the book, and the whole book as one PDF."""
 
+import io
 import re
 
 import pytest
+from pypdf import PdfReader
 
 from scripts import pdf
 from scripts.browser import find_browser
@@ -169,8 +171,9 @@ def test_title_page_then_contents_then_chapters(html, numbers):
     cover, contents, *documents = html.main.find_all(recursive=False)
     assert html.title.get_text() == cover.find(class_="title").get_text()
     assert "CC BY 4.0" in cover.get_text() and "authors" in cover.get_text()
-    assert cover.find(class_="idea")
-    assert len(documents) == len(pages_of(ROOT / "_toc.yml"))
+    assert cover.find("img", alt=True)
+    listed = [page for page in pages_of(ROOT / "_toc.yml") if page.count("/") == 1]
+    assert len(documents) == len(listed)  # others are in the page that lists them
     first = [numbers[contents.find("a", href=f"#{d['id']}")["href"][1:]] for d in documents]
     assert first[0] > 2 and first == sorted(set(first))  # each on a page of its own
     listed = [numbers[tag["data-page"]] for tag in contents.find_all(attrs={"data-page": True})]
@@ -235,6 +238,59 @@ def test_nothing_is_torn_at_a_seam(sheet):
     assert len(pairs) > sheet.locator("h2").count()
     torn = [pair[:2] for pair in pairs if page[pair[2]] != page[pair[3]]]
     assert not torn
+
+
+# Everything that shows something, with its own height, by the name of its place.
+PIECES = """() => [...document.querySelectorAll(
+    "main :is(p, li, pre, img, table, h1, h2, h3, h4, dt, .math-scroll, figcaption)")]
+    .filter(one => one.checkVisibility()).map((one, number) => {
+        const link = document.createElement("a");
+        one.id ||= `piece-${number}`;
+        link.href = `#${one.id}`;
+        link.textContent = ".";
+        document.body.append(link);
+        return [one.id, one.getBoundingClientRect().height * 0.75];  // in points
+    })"""
+LEAST = 0.5  # of a page's height: less looks as if the chapter ended there
+FOOT = 25 / 297 * 842  # points below the text
+
+
+def test_no_page_within_a_chapter_is_half_empty(sheet, html):
+    heights = dict(sheet.evaluate(PIECES))
+    reader = PdfReader(io.BytesIO(sheet.pdf(prefer_css_page_size=True)))
+    lowest, last = {}, set()
+    for name, place in reader.named_destinations.items():
+        name = pdf.unquote(name.removeprefix("/"))
+        page = reader.get_destination_page_number(place) + 1
+        if name in heights:
+            bottom = max(float(place.top) - heights[name], FOOT)
+            lowest[page] = min(lowest.get(page, 842), bottom)
+    numbers = pdf.page_numbers(sheet.pdf(prefer_css_page_size=True))
+    for document in html.select(".document, .in-this-book"):
+        first = document.find("section") if document.name == "nav" else document
+        if first is not None and first.get("id") in numbers:
+            last.add(numbers[first["id"]] - 1)
+    pages = [page for page in sorted(lowest) if page not in last | {1, max(lowest)}]
+    filled = {page: 1 - (lowest[page] - FOOT) / (842 - FOOT - 57) for page in pages}
+    assert len(pages) > 100
+    empty = {page: round(share, 2) for page, share in filled.items() if share < LEAST}
+    assert empty == {}
+
+
+SCREEN = ("folded", "slider", "press Run", "Take away the tick", "Turn the query")
+
+
+def test_chapters_say_nothing_that_is_true_on_a_screen_only(html):
+    chapters = [c for c in html.select(".document") if c.h1.select_one(".section-number")]
+    texts = [p.get_text() for c in chapters for p in c.select("p, li, figcaption")]
+    assert [text for text in texts if any(word in text for word in SCREEN)] == []
+    assert any("answers close the chapter" in text for text in texts)
+
+
+def test_no_figure_is_preceded_by_the_code_that_draws_it(html):
+    for cell in html.select(".cell.tag_hide-input"):
+        if cell.select_one(".cell_output img"):
+            assert not cell.select_one(".cell_input"), cell.get_text()[:80]
 
 
 def test_code_fits_its_line(sheet):
