@@ -101,6 +101,7 @@ def tiny_book(folder, pages):
     shutil.copytree(ROOT / "_ext", folder / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("favicon.svg", "book.css", "figures.css", "card.png", "manners.mjs"):
         shutil.copy(ROOT / "chapters" / "_static" / name, folder / "chapters" / "_static")
+    shutil.copytree(ROOT / "chapters/_static/live", folder / "chapters/_static/live")
     (folder / "chapters" / "references.bib").write_text(BIB)
     (folder / "chapters" / "index.md").write_text(GOOD)
     (folder / "chapters" / "bibliography.md").write_text(
