@@ -17,7 +17,9 @@ from sphinx import addnodes
 LIBRARY = Path(__file__).parent / "minisearch" / "minisearch.min.js"
 NAME = "search-book.mjs"
 # Of a formula, the letters and the names of what is done with them.
-STYLE = re.compile(r"\\(?:math\w+|boldsymbol|operatorname|text|tag|left|right|begin|end|quad|qquad)\b\*?")
+STYLE = re.compile(
+    r"\\(?:math\w+|boldsymbol|operatorname|text|tag|left|right|begin|end|quad|qquad)\b\*?"
+)
 SPACES = re.compile(r"\s+")
 UNREAD = (nodes.comment, nodes.raw, nodes.substitution_definition, addnodes.toctree)
 

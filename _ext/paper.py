@@ -33,7 +33,10 @@ ON_PAPER = [
     (r"in the folded code", "by the code at the end of the chapter"),
     (r"The folded cell (?=\w+ 20 scores)", "A cell at the end of the chapter "),
     (r"as the fold (<a[^>]*>above</a>) says", r"as is said \1"),
-    (r"right on the page, in your browser (\(.*?\)): press Run", r"on its web pages, in a browser \1"),
+    (
+        r"right on the page, in your browser (\(.*?\)): press Run",
+        r"on its web pages, in a browser \1",
+    ),
     (r", and then move the slider\.", "."),
     (
         r"The slider changes the temperature\. \(Where the slider does not work, the table is",
@@ -86,8 +89,9 @@ class Book:
         article = self.page.article
         root = article.find("section")
         self.documents = [root]
-        marks = root.select(PAGE_WITHIN)
-        for mark in [mark for mark in marks if len(mark.find_parents(class_="toctree-wrapper")) == 1]:
+        for mark in root.select(PAGE_WITHIN):
+            if len(mark.find_parents(class_="toctree-wrapper")) > 1:
+                continue  # it stays in the page that lists it
             section = mark.find_next_sibling("section")
             section.insert(0, mark.extract())
             self.documents.append(section.extract())

@@ -1,4 +1,4 @@
-"""Keep the addresses of the library's names on the page that lists them, and lead back from sources.
+"""Keep the addresses of the library's names, and lead back to them from their sources.
 
 Each name is described on a page of its module. Before there were such pages, all stood on
 ``chapters/api.html``, so a link to ``api.html#d2lmini.softmax`` still leads to that name there: its

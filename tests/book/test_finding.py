@@ -48,8 +48,10 @@ def test_what_can_be_found(built, book):
             for heading in checks.soup(built / f"{page}.html").select("article :is(h2, h3)"):
                 name = heading.get_text().removesuffix("#").replace("\xa0", " ")
                 number, _, words = name.partition(" ")
-                assert (page, f"{number.strip('.')} {words}") in titles or "$" in name or (
-                    heading.select_one(".katex")
+                assert (
+                    (page, f"{number.strip('.')} {words}") in titles
+                    or "$" in name
+                    or (heading.select_one(".katex"))
                 ), name
     assert PUBLIC.keys() - {"plotting"} <= {title for _, title in titles}
     terms = checks.soup(built / "chapters/glossary.html").select("dl.glossary dt")

@@ -145,7 +145,8 @@ def test_the_contents_follow_the_reader(visit, page):
     tab = visit(page, reduced_motion="reduce").tab
     wrong = tab.evaluate("""async () => {
         const wrong = [];
-        const links = [...document.querySelectorAll('.page-toc a')].filter(a => a.checkVisibility());
+        const links = [...document.querySelectorAll('.page-toc a')]
+            .filter(a => a.checkVisibility());
         for (const section of document.querySelectorAll('article section section')) {
             section.scrollIntoView({behavior: 'instant'});
             await new Promise(requestAnimationFrame);
