@@ -35,7 +35,7 @@ def best(tab, selector=FOUND):
         ("why divide by sqrt", CHAPTER, "Why divide by √d"),
         ("tiled_attention", "chapters/api/scale", "tiled_attention"),
         ("temperature", "chapters/02-softmax-weighting", "Temperature"),
-        ("several heads", "chapters/05-multi-head-attention", "heads"),
+        ("several heads", "chapters/05-multi-head-attention", "Multi-Head"),
     ],
 )
 def test_the_search_finds_sections_while_one_types(visit, words, page, title):
