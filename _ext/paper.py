@@ -89,8 +89,10 @@ class Book:
         article = self.page.article
         root = article.find("section")
         self.documents = [root]
-        for mark in root.select(PAGE_WITHIN):
-            if len(mark.find_parents(class_="toctree-wrapper")) > 1:
+        marks = root.select(PAGE_WITHIN)
+        depths = [len(mark.find_parents(class_="toctree-wrapper")) for mark in marks]
+        for mark, depth in zip(marks, depths, strict=True):
+            if depth > 1:
                 continue  # it stays in the page that lists it
             section = mark.find_next_sibling("section")
             section.insert(0, mark.extract())

@@ -1,10 +1,8 @@
 """On paper: each page of the book, and the whole book as one PDF."""
 
-import io
 import re
 
 import pytest
-from pypdf import PdfReader
 
 from scripts import pdf
 from scripts.browser import find_browser
@@ -238,43 +236,6 @@ def test_nothing_is_torn_at_a_seam(sheet):
     assert len(pairs) > sheet.locator("h2").count()
     torn = [pair[:2] for pair in pairs if page[pair[2]] != page[pair[3]]]
     assert not torn
-
-
-# Everything that shows something, with its own height, by the name of its place.
-PIECES = """() => [...document.querySelectorAll(
-    "main :is(p, li, pre, img, table, h1, h2, h3, h4, dt, .math-scroll, figcaption)")]
-    .filter(one => one.checkVisibility()).map((one, number) => {
-        const link = document.createElement("a");
-        one.id ||= `piece-${number}`;
-        link.href = `#${one.id}`;
-        link.textContent = ".";
-        document.body.append(link);
-        return [one.id, one.getBoundingClientRect().height * 0.75];  // in points
-    })"""
-LEAST = 0.5  # of a page's height: less looks as if the chapter ended there
-FOOT = 25 / 297 * 842  # points below the text
-
-
-def test_no_page_within_a_chapter_is_half_empty(sheet, html):
-    heights = dict(sheet.evaluate(PIECES))
-    reader = PdfReader(io.BytesIO(sheet.pdf(prefer_css_page_size=True)))
-    lowest, last = {}, set()
-    for name, place in reader.named_destinations.items():
-        name = pdf.unquote(name.removeprefix("/"))
-        page = reader.get_destination_page_number(place) + 1
-        if name in heights:
-            bottom = max(float(place.top) - heights[name], FOOT)
-            lowest[page] = min(lowest.get(page, 842), bottom)
-    numbers = pdf.page_numbers(sheet.pdf(prefer_css_page_size=True))
-    for document in html.select(".document, .in-this-book"):
-        first = document.find("section") if document.name == "nav" else document
-        if first is not None and first.get("id") in numbers:
-            last.add(numbers[first["id"]] - 1)
-    pages = [page for page in sorted(lowest) if page not in last | {1, max(lowest)}]
-    filled = {page: 1 - (lowest[page] - FOOT) / (842 - FOOT - 57) for page in pages}
-    assert len(pages) > 100
-    empty = {page: round(share, 2) for page, share in filled.items() if share < LEAST}
-    assert empty == {}
 
 
 SCREEN = ("folded", "slider", "press Run", "Take away the tick", "Turn the query")
