@@ -21,16 +21,17 @@ export function mount(root, { powers, values, size }) {
       ground: draw("rect", { x: 82, y: y - 14, width: 150, height: 18, rx: 2, class: "ex-ground" }), number: text(286, y, "", { "text-anchor": "end" }), value: text(346, y, values[i], { class: "ex-value", "text-anchor": "end" }) };
   });
   const tile = draw("rect", { x: 8, width: 346, rx: 6, class: "ex-frame ex-glides" });
-  const kept = ["M", "s", "o"].map((name, i) => ({ number: text(482, 52 + 34 * i, "", { "text-anchor": "end", class: "ex-large" }), name: text(376, 52 + 34 * i, name, {}) }));
-  const out = text(482, 156, "", { class: "ex-output ex-large", "text-anchor": "end" });
+  const kept = ["M", "s", "o"].map((name, i) => ({ number: text(116, 52 + 34 * i, "", { "text-anchor": "end", class: "ex-large" }), name: text(8, 52 + 34 * i, name, {}) }));
+  const out = text(116, 156, "", { class: "ex-output ex-large", "text-anchor": "end" });
   const head = (x, words, kind = "") => text(x, 20, words, { "text-anchor": "end", class: kind });
-  const drawing = picture(494, 178, head(62, "score", "ex-key"), text(82, 20, "measured from M", { class: "ex-weight" }), head(346, "value", "ex-value"), head(482, "kept"), tile,
-    ...rows.flatMap(({ score, ground, bar, number, value }) => [score, ground, bar, number, value]), ...kept.flatMap(({ name, number }) => [name, number]),
-    text(376, 156, "o / s", { class: "ex-output" }), out);
+  const table = picture(362, 178, head(62, "score", "ex-key"), text(82, 20, "measured from M", { class: "ex-weight" }), head(346, "value", "ex-value"), tile,
+    ...rows.flatMap(({ score, ground, bar, number, value }) => [score, ground, bar, number, value]));
+  const sums = picture(128, 178, head(116, "kept"), ...kept.flatMap(({ name, number }) => [name, number]),
+    text(8, 156, "o / s", { class: "ex-output" }), out);
   const sized = switches("keys in a tile", sizes.map((s) => `${s} ${s === 1 ? "key" : "keys"}`), sizes.indexOf(size), () => { read.control.max = n / sizes[sized.value]; read.put(Math.min(read.value, read.control.max)); update(); });
   const read = slider({ label: "tiles read", min: 1, max: n / size, step: 1, value: 1, ends: ["1", "all"], show: String, input: update });
   const last = slider({ label: "score of the last key", min: 1, max: 20, step: 1, value: powers[n - 1], usual: powers[n - 1], ends: ["ln 1", "ln 20"], show: ln, input: update });
-  const say = frame(root, [drawing], sized.box, read.box, last.box);
+  const say = frame(root, [table, sums], sized.box, read.box, last.box);
   update();
 
   function update() {
