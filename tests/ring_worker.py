@@ -1,9 +1,10 @@
 """What each process of ``test_distributed.py`` does: checks, and then a rank that ends too early.
 
-Run as ``torchrun --nproc-per-node N tests/ring_worker.py FOLDER``. Every rank writes what it has
-found to ``FOLDER/RANK.json``.
+Run as ``torchrun --nproc-per-node 4 tests/ring_worker.py FOLDER``. Every rank writes what it has
+found to ``FOLDER/RANK.json``: in a ring of the first two of them, and in one of all.
 """
 
+import functools
 import json
 import os
 import sys
@@ -21,7 +22,9 @@ from torch.utils._pytree import tree_iter
 import d2lmini.distributed as ours
 from d2lmini import attention, ring_attention, ring_slices
 
-SILENCE = timedelta(seconds=5)  # after which a rank no longer waits for one that does nothing
+SIZES = 2, 4  # of the rings
+LENGTH, WIDTH = 512, 512  # of the sequence whose memory and messages are counted
+SILENCE = timedelta(seconds=2)  # after which a rank no longer waits for one that does nothing
 
 
 def numbers(seed, *shape, dtype=torch.float64):
@@ -52,7 +55,7 @@ CASES = {  # shapes of query, key and value; causal; how to cut; dtype; scale
 CLOSE = {torch.float64: 1e-11, torch.float32: 1e-5, torch.bfloat16: 3e-2}
 
 
-def largest_differences(shapes, causal, scale, dtype, even, rank, size, group=None):
+def largest_differences(shapes, causal, scale, dtype, even, rank, size, group):
     """Return how far this rank's output and gradients are from those of one process."""
     whole = [numbers(i, *shape).requires_grad_() for i, shape in enumerate(shapes)]
     expected = whole_attention(*whole, causal, scale)
@@ -78,13 +81,13 @@ def largest_differences(shapes, causal, scale, dtype, even, rank, size, group=No
     return max((x.double() - y).abs().max().item() if x.numel() else 0.0 for x, y in pairs)
 
 
-def equal_to_one_process(rank, size):
+def equal_to_one_process(rank, size, group):
     """Return the largest difference of each case, as a multiple of what it may be."""
     found = {}
     for name, (*shapes, causal, scale) in CASES.items():
         for even in (True, False) if causal else (True,):
             for dtype in CLOSE if name in ("causal", "grouped heads") else [torch.float64]:
-                far = largest_differences(shapes, causal, scale, dtype, even, rank, size)
+                far = largest_differences(shapes, causal, scale, dtype, even, rank, size, group)
                 found[f"{name}, {dtype}, {'even' if even else 'balanced'}"] = far / CLOSE[dtype]
     return found
 
@@ -110,19 +113,20 @@ def complaint(call):
     return "no error", "", time.monotonic() - start
 
 
-def disagreements(rank, size):
+def disagreements(rank, size, group):
     """Return what is said, here, of something that the last rank gives otherwise than the rest."""
+    attend = functools.partial(ring_attention, group=group)
     odd = rank == size - 1
     x, wide = numbers(0, 2, 4, 6), numbers(0, 2, 4, 7)
     calls = {
-        "wider value": lambda: ring_attention(x.float(), x.float(), x if odd else x.float()),
-        "dtype": lambda: ring_attention(*[x.float() if odd else x] * 3),
-        "width": lambda: ring_attention(*[wide if odd else x] * 3),
-        "heads": lambda: ring_attention(*[x[:1] if odd else x] * 3),
-        "causal": lambda: ring_attention(x, x, x, causal=odd),
-        "gradient": lambda: ring_attention(x.clone().requires_grad_(odd), x, x),
-        "a list": lambda: ring_attention(x.tolist() if odd else x, x, x),
-        "one value too few": lambda: ring_attention(x, x, x[:, 1:] if odd else x),
+        "wider value": lambda: attend(x.float(), x.float(), x if odd else x.float()),
+        "dtype": lambda: attend(*[x.float() if odd else x] * 3),
+        "width": lambda: attend(*[wide if odd else x] * 3),
+        "heads": lambda: attend(*[x[:1] if odd else x] * 3),
+        "causal": lambda: attend(x, x, x, causal=odd),
+        "gradient": lambda: attend(x.clone().requires_grad_(odd), x, x),
+        "a list": lambda: attend(x.tolist() if odd else x, x, x),
+        "one value too few": lambda: attend(x, x, x[:, 1:] if odd else x),
     }
     return {name: complaint(call) for name, call in calls.items()}
 
@@ -158,8 +162,8 @@ class LiveBytes(TorchDispatchMode):
         return result
 
 
-def memory(rank, size, length=2048, width=512):
-    """Return the peak of what tensors take, of the way there and of both ways; and bytes sent."""
+def memory(rank, size, group=None):
+    """Return the peak of what tensors take, on the way there and both ways; and the bytes sent."""
     sent = []
     usual = ours.TILE, ours.COLUMNS, ours._Ring.exchange
     exchange = usual[2]
@@ -168,38 +172,36 @@ def memory(rank, size, length=2048, width=512):
         sent.append(outgoing.nbytes)
         return exchange(ring, outgoing, incoming)
 
-    rows = ring_slices(length, size, causal=False)[rank]
-    inputs = [numbers(i, 1, length, width, dtype=torch.float32)[:, rows].clone() for i in range(3)]
-    ours.TILE, ours.COLUMNS, ours._Ring.exchange = 2**11, 32, counted
-    with LiveBytes(*inputs) as seen, torch.no_grad():
-        ring_attention(*inputs)
-    there, sent_there = seen.peak, sum(sent)
+    rows = ring_slices(LENGTH, size, causal=False)[rank]
+    inputs = [numbers(i, 1, LENGTH, WIDTH, dtype=torch.float32)[:, rows].clone() for i in range(3)]
     inputs = [x.requires_grad_() for x in inputs]
+    ours.TILE, ours.COLUMNS, ours._Ring.exchange = 16 * 16, 16, counted
     with LiveBytes(*inputs) as seen:
-        ring_attention(*inputs).sum().backward()
+        output = ring_attention(*inputs, group=group)
+        there, sent_there = seen.peak, sum(sent)
+        output.sum().backward()
     ours.TILE, ours.COLUMNS, ours._Ring.exchange = usual
     return {
         "there": there,
         "both ways": seen.peak,
         "sent there": sent_there,
-        "sent both ways": sum(sent) - sent_there,
+        "sent both ways": sum(sent),
     }
 
 
-def a_silent_rank(rank, size, folder):
+def a_silent_rank(rank, size, group, folder):
     """Let rank 0 do nothing, and return what the others say."""
-    group = distributed.new_group(list(range(size)), timeout=SILENCE)
     x = numbers(0, 2, 4, 6)
     if rank > 0:
         found = complaint(lambda: ring_attention(x, x, x, group=group))
-        (folder / f"waited-{rank}").touch()
+        (folder / f"waited-{size}-{rank}").touch()
         return found
-    while len(list(folder.glob("waited-*"))) < size - 1:
+    while len(list(folder.glob(f"waited-{size}-*"))) < size - 1:
         time.sleep(0.1)
     return None
 
 
-def a_rank_that_ends(rank, size, folder):
+def a_rank_that_ends(rank, size):
     """Let the last rank end in the middle of a journey, and return what the others say."""
     x = numbers(0, 2, 4, 6)
     if rank == size - 1:
@@ -210,20 +212,27 @@ def a_rank_that_ends(rank, size, folder):
 def main():
     folder = Path(sys.argv[1])
     torch.set_num_threads(1)
-    distributed.init_process_group("gloo", timeout=timedelta(seconds=60))
-    rank, size = distributed.get_rank(), distributed.get_world_size()
-    found = {}
+    distributed.init_process_group("gloo", timeout=timedelta(seconds=180))
+    rank, found = distributed.get_rank(), {}
 
     def write():
         (folder / f"{rank}.json").write_text(json.dumps(found))
 
     try:
-        found["differences"] = equal_to_one_process(rank, size) | among_some(rank, size)
-        found["disagreements"] = disagreements(rank, size)
-        found["memory"] = memory(rank, size)
-        found["silent"] = a_silent_rank(rank, size, folder)
+        for size in SIZES:
+            members = list(range(size))
+            group = distributed.new_group(members)
+            impatient = distributed.new_group(members, timeout=SILENCE)
+            if rank in members:
+                found[size] = {
+                    "differences": equal_to_one_process(rank, size, group),
+                    "disagreements": disagreements(rank, size, group),
+                    "memory": memory(rank, size, group),
+                    "silent": a_silent_rank(rank, size, impatient, folder),
+                }
+        found["among some"] = among_some(rank, size)
         write()
-        found["ended"] = a_rank_that_ends(rank, size, folder)
+        found["ended"] = a_rank_that_ends(rank, size)
     except BaseException:
         found["failed"] = traceback.format_exc()
     write()

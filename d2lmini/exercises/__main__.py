@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import d2lmini
+from d2lmini._terminal import careful_output, escaped
 from d2lmini.exercises import exercises
-from d2lmini.exercises.notebook import checked, code_cells
-from d2lmini.exercises.terminal import careful_output, escaped
+from d2lmini.exercises.notebook import checked, code_cells, text_of
 
 SECONDS, MEGABYTES = 120, 4096
 # A learner's code gets no other variable of the environment: tokens may stand there.
@@ -49,31 +49,65 @@ def main(arguments: list[str] | None = None) -> int:
     for name in ("seconds", "memory"):
         if getattr(chosen, name) < 1:
             parser.error(f"--{name} must be at least 1, got {getattr(chosen, name)}")
-    files = _files(chosen.notebooks)
+    if chosen.json.suffix.lower() == ".ipynb":
+        parser.error(f"--json {escaped(str(chosen.json))} would be written over a notebook")
+    files, empty = _files(chosen.notebooks)
     if not files:
         parser.error("no notebook there")
-    reports = [
-        grade_notebook(path, chosen.seconds, chosen.memory) | {"notebook": name}
-        for path, name in zip(files, _short_names(files), strict=True)
-    ]
+    reports = [_report({}, "no notebook in it") | {"notebook": f"{path}/"} for path in empty]
+    try:
+        for path, name in zip(files, _short_names(files), strict=True):
+            report = grade_notebook(path, chosen.seconds, chosen.memory)
+            reports.append(report | {"notebook": name})
+    except KeyboardInterrupt:  # what was found before is not lost
+        left = len(files) + len(empty) - len(reports)
+        reports.append(_report({}, f"interrupted: {left} of {len(files)} not graded"))
     text = json.dumps({"notebooks": reports}, indent=1)  # in ASCII: any text can be written
+    where = escaped(str(chosen.json))
     try:
         chosen.json.write_text(text + "\n", "utf-8")
-        written = f"\nAll that was found is in {chosen.json}"
+        written = f"\nAll that was found is in {where}"
     except OSError as error:
         written = ""
-        print(f"cannot write {chosen.json}: {error.strerror or error}", file=sys.stderr)
+        print(f"cannot write {where}: {error.strerror or error}", file=sys.stderr)
     print(table(reports) + written)
     return int(not written or any(report["problem"] for report in reports))
 
 
-def _files(paths: list[Path]) -> list[Path]:
-    """Return the notebooks, and those in folders, such as one for each learner."""
-    files: list[Path] = []
+def _files(paths: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the notebooks, each once, and the folders in which there should be one.
+
+    A folder that holds no notebook itself holds a folder for each learner.
+    """
+    files: dict[str, Path] = {}
+    empty = []
     for path in paths:
-        inside = sorted(path.rglob("*.ipynb")) if path.is_dir() else [path]
-        files += [file for file in inside if ".ipynb_checkpoints" not in file.parts]
-    return files
+        inside = _inside(path) if path.is_dir() else [path]
+        for file in inside:
+            files.setdefault(os.path.abspath(file), file)
+        if path.is_dir() and not any(file.parent == path for file in inside):
+            (_, names, _) = next(os.walk(path), ("", [], []))  # none where it may not be read
+            folders = [path / name for name in sorted(names) if _counts(path / name)]
+            empty += [f for f in folders or [path] if not any(f in file.parents for file in inside)]
+    return list(files.values()), empty
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return the notebooks in a folder and the folders in it, through links as well."""
+    found, seen = [], set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        seen.add(os.path.realpath(place))
+        at = Path(place)
+        folders[:] = [
+            one for one in folders if _counts(at / one) and os.path.realpath(at / one) not in seen
+        ]
+        found += [at / one for one in names if one.lower().endswith(".ipynb") and _counts(at / one)]
+    return sorted(found)
+
+
+def _counts(path: Path) -> bool:
+    """Tell whether somebody has made this, and no program beside it."""
+    return path.name not in (".ipynb_checkpoints", "__MACOSX") and not path.name.startswith("._")
 
 
 def _short_names(files: list[Path]) -> list[str]:
@@ -89,17 +123,25 @@ def grade_notebook(
     path: Path, seconds: int = SECONDS, megabytes: int = MEGABYTES
 ) -> dict[str, Any]:
     """Run one notebook in a child process, and return what its exercises come to."""
-    report: dict[str, Any] = {"notebook": str(path), "problem": None}
-    found: dict[str, Any] = {"results": [], "failed_cells": []}
-    posed: dict[str, int] = {}
+    problem: str | None
     try:
         posed = checked(code_cells(path))
     except OSError as error:
-        report["problem"] = error.strerror or type(error).__name__
+        problem = error.strerror or type(error).__name__
     except ValueError as error:
-        report["problem"] = str(error)
+        problem = str(error)
     else:
-        report["problem"], found = _run(path.resolve(), seconds, megabytes)
+        problem, found = _run(path.resolve(), seconds, megabytes)
+        return _report(posed, problem, found) | {"notebook": str(path)}
+    return _report({}, problem) | {"notebook": str(path)}
+
+
+def _report(
+    posed: dict[str, int], problem: str | None, found: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what is said of a notebook, from what stands in it and what its process has left."""
+    report: dict[str, Any] = {"notebook": "", "problem": problem}
+    found = found or NOTHING
     results = {result["name"]: result for result in found["results"]}
     why = {cell["cell"]: cell["error"] for cell in reversed(found["failed_cells"])}
     report["exercises"] = [
@@ -140,7 +182,7 @@ def _run(path: Path, seconds: int, megabytes: int) -> tuple[str | None, dict[str
     library = str(Path(d2lmini.__file__).resolve().parents[1])
     environment |= {"PYTHONPATH": library, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
     program = [sys.executable, "-X", "utf8", "-m", "d2lmini.exercises.notebook"]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         results, errors = Path(folder, "results.json"), Path(folder, "errors.txt")
         work = Path(folder, "work")
         work.mkdir()
@@ -160,21 +202,27 @@ def _run(path: Path, seconds: int, megabytes: int) -> tuple[str | None, dict[str
         found = _read(results)
         if problem is None and process.returncode != 0:
             said = errors.read_text("utf-8", "replace").strip().splitlines()
-            problem = f"the process ended with status {process.returncode}" + (
-                f": {said[-1][:200]}" if said else ""
-            )
+            problem = _ended(process.returncode) + (f": {said[-1][:200]}" if said else "")
     if problem is None and (cell := found["running"]) is not None:
         problem = f"the process ended early, in code cell {cell}" if cell else "it left no results"
     return problem, found
 
 
+def _ended(status: int) -> str:
+    """Say how a process ended."""
+    if status >= 0:
+        return f"the process ended with status {status}"
+    return f"the process was ended by the system ({signal.strsignal(-status) or -status})"
+
+
+NOTHING: dict[str, Any] = {"results": [], "failed_cells": [], "running": 0}
 KINDS = {"name": str, "status": str, "head": str, "says": str, "mistake": str | None}
 
 
 def _read(results: Path) -> dict[str, Any]:
     """Read what the process has left; a learner's code may have written anything there."""
     try:
-        found: dict[str, Any] = json.loads(results.read_text("utf-8"))
+        found: dict[str, Any] = json.loads(text_of(results))
         results_fit = all(
             isinstance(result[name], kind)
             for result in found["results"]
@@ -186,23 +234,23 @@ def _read(results: Path) -> dict[str, Any]:
         )
         if results_fit and cells_fit and isinstance(found["running"], int | None):
             return found
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
-    return {"results": [], "failed_cells": [], "running": 0}
+    return NOTHING
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: int) -> str | None:
     """Wait until the process has ended, and end whatever it has started."""
     try:
         process.wait(timeout=seconds)
-        problem = None
+        return None
     except subprocess.TimeoutExpired:
-        problem = f"stopped after {seconds} seconds"
-    if sys.platform != "win32":
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    return problem
+        return f"stopped after {seconds} seconds"
+    finally:  # also where the teacher interrupts
+        if sys.platform != "win32":
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
 
 
 def table(reports: list[dict[str, Any]]) -> str:

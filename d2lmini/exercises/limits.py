@@ -1,7 +1,10 @@
 """Run a learner's function so that it can do no harm to the session: time, output, settings."""
 
 import builtins
+import gc
 import io
+import locale
+import math
 import os
 import pickle
 import random
@@ -10,8 +13,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +25,7 @@ __all__ = [
     "TimeUpError",
     "random_states",
     "restore_random_states",
+    "session_as_it_was",
     "standard_settings",
     "time_limit",
 ]
@@ -115,33 +120,107 @@ class FirstOutput(io.TextIOBase):
         return len(text)
 
 
+Setting = tuple[Callable[[], Any], Callable[[Any], Any]]  # how it is read, how it is put back
+
+
 @contextmanager
 def standard_settings() -> Iterator[None]:
     """Check under the same settings in every session, and leave the session as it was.
 
-    What the reader has set (a default dtype or device, print options) does not reach the
-    reference or the answer, and what the answer sets, or replaces in NumPy and the builtins, is
-    put back.
+    What the reader has set, such as a default dtype or device, does not reach the reference or the
+    answer.
     """
-    folder, limit, environment = _folder(), sys.getrecursionlimit(), dict(os.environ)
-    printing, errors = np.get_printoptions(), np.geterr()
-    kept = [(module, dict(vars(module))) for module in (builtins, np, np.linalg)]
+    torch = _torch()
+    with session_as_it_was(), _standard_torch(torch) if torch else nullcontext():
+        yield
+
+
+def _torch() -> Any:
+    torch = sys.modules.get("torch")
+    return torch if hasattr(torch, "get_default_dtype") else None
+
+
+@contextmanager
+def session_as_it_was() -> Iterator[None]:
+    """Put back what is set in the block, or replaced in the libraries."""
+    torch = _torch()
+    settings = _settings() + (_settings_of_torch(torch) if torch else [])
+    before = [get() for get, _ in settings]
+    names = [(place, dict(vars(place))) for place in _places(torch)]
     try:
-        with _standard_torch():
-            yield
+        yield
     finally:
-        for module, names in kept:  # what was replaced; a submodule that was loaded may stay
-            for name, thing in names.items():
-                if vars(module).get(name) is not thing:
-                    setattr(module, name, thing)
-        np.set_printoptions(**printing)
-        np.seterr(**errors)
-        sys.setrecursionlimit(limit)
-        if dict(os.environ) != environment:
-            os.environ.clear()
-            os.environ.update(environment)
-        if folder and _folder() != folder:
-            os.chdir(folder)
+        for place, kept in names:
+            _put_back(place, kept)
+        for (get, put), value in zip(settings, before, strict=True):
+            if get() != value:
+                put(value)
+
+
+def _places(torch: Any) -> list[Any]:
+    """Return the modules, and the class of tensors, in which an answer might replace something."""
+    places = [builtins, np, np.linalg, np.random, math, random, time]
+    return [*places, *([torch, torch.nn, torch.nn.functional, torch.Tensor] if torch else [])]
+
+
+def _put_back(place: Any, kept: dict[str, Any]) -> None:
+    """Let everything have its name again, but for what large libraries note for themselves."""
+    now = dict(vars(place))
+    with suppress(Exception):  # different things may not be comparable
+        if now == kept:  # fast, as what is the same thing is equal
+            return
+    private = isinstance(place, ModuleType) and place.__name__.startswith("torch")
+    for name in sorted(now.keys() | kept.keys()):
+        if private and name.startswith("_"):
+            continue
+        if name not in kept:
+            if not isinstance(now[name], ModuleType):  # a part that was loaded may stay
+                delattr(place, name)
+        elif now.get(name, _MISSING) is not kept[name]:
+            setattr(place, name, kept[name])
+
+
+_MISSING = object()
+
+
+def _settings() -> list[Setting]:
+    settings: list[Setting] = [
+        (_folder, lambda folder: os.chdir(folder) if folder else None),
+        (lambda: dict(os.environ), _set_environment),
+        (lambda: list(sys.path), lambda paths: _refill(sys.path, paths)),
+        (lambda: list(sys.argv), lambda words: _refill(sys.argv, words)),
+        (lambda: [getattr(sys, name) for name in HOOKS], _set_hooks),
+        (sys.getrecursionlimit, sys.setrecursionlimit),
+        (sys.getswitchinterval, sys.setswitchinterval),
+        (sys.gettrace, sys.settrace),
+        (sys.getprofile, sys.setprofile),
+        (gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
+        (np.get_printoptions, lambda options: np.set_printoptions(**options)),
+        (np.geterr, lambda errors: np.seterr(**errors)),
+        (partial(locale.setlocale, locale.LC_ALL), partial(locale.setlocale, locale.LC_ALL)),
+    ]
+    if threading.current_thread() is threading.main_thread():
+        kinds = [kind for kind in ("SIGINT", "SIGTERM") if hasattr(signal, kind)]
+        for kind in map(partial(getattr, signal), kinds):
+            settings.append((partial(signal.getsignal, kind), partial(signal.signal, kind)))
+    return settings
+
+
+HOOKS = ("stdin", "excepthook", "displayhook")
+
+
+def _set_hooks(hooks: list[Any]) -> None:
+    for name, hook in zip(HOOKS, hooks, strict=True):
+        setattr(sys, name, hook)
+
+
+def _refill(words: list[str], before: list[str]) -> None:
+    words[:] = before
+
+
+def _set_environment(variables: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
 
 
 def _folder() -> str:
@@ -150,24 +229,32 @@ def _folder() -> str:
     return ""
 
 
+def _settings_of_torch(torch: Any) -> list[Setting]:
+    printing = torch._tensor_str.PRINT_OPTS
+    return [
+        (torch.get_default_dtype, torch.set_default_dtype),
+        (lambda: dict(vars(printing)), lambda options: vars(printing).update(options)),
+        (torch.get_num_threads, torch.set_num_threads),
+        (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
+        (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+        (torch.is_warn_always_enabled, torch.set_warn_always),
+        (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+        # The processor's own switch: whether the smallest numbers are taken for 0.
+        (lambda: sys.float_info.min / 2 == 0, torch.set_flush_denormal),
+    ]
+
+
 @contextmanager
-def _standard_torch() -> Iterator[None]:
-    torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "get_default_dtype"):
-        yield
-        return
-    dtype, printing = torch.get_default_dtype(), vars(torch._tensor_str.PRINT_OPTS).copy()
-    threads = torch.get_num_threads()
+def _standard_torch(torch: Any) -> Iterator[None]:
     torch.set_default_dtype(torch.float32)
-    try:
-        # A device as a context, and not set_default_device, so that the reader's comes back.
-        with torch.device("cpu"), torch.enable_grad(), torch.autocast("cpu", enabled=False):
-            yield
-    finally:
-        torch.set_default_dtype(dtype)
-        vars(torch._tensor_str.PRINT_OPTS).update(printing)
-        if torch.get_num_threads() != threads:
-            torch.set_num_threads(threads)
+    # A device as a context, and not set_default_device, so that the reader's comes back.
+    with (
+        torch.inference_mode(False),
+        torch.device("cpu"),
+        torch.enable_grad(),
+        torch.autocast("cpu", enabled=False),
+    ):
+        yield
 
 
 def random_states() -> dict[str, bytes]:

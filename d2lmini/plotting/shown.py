@@ -16,7 +16,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from d2lmini.plotting._legible import for_output
+from d2lmini._terminal import for_terminal
 from d2lmini.plotting._svg import data_address
 from d2lmini.plotting.theme import CSS_DPI, PALETTES, PNG_DPI, book_style, running_shell
 
@@ -123,7 +123,7 @@ class Shown:
 
     def __repr__(self) -> str:
         """Return the description: the same words on every run."""
-        return for_output(self.alt)
+        return for_terminal(self.alt)
 
     def savefig(self, fname: Any, **kwargs: Any) -> None:
         """Save the figure; png, svg and pdf have the same bytes on every run.

@@ -1,5 +1,6 @@
 """The book, built once for all tests of its pages."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = {"address": "https://example.org/book", "repository": "https://github.com/someone/book"}
@@ -42,11 +44,24 @@ def pages_of(toc: Path) -> list[str]:
     return [content["root"]] + [page["file"] for part in parts for page in part["chapters"]]
 
 
+def once(tmp_path_factory, name: str, make):
+    """Return a folder and what `make(folder)` says: run once for all processes of a test run."""
+    folder = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        folder = folder.parent  # that of the whole run
+    folder, said = folder / name, folder / f"{name}.json"
+    with FileLock(f"{folder}.lock"):
+        if not said.exists():
+            folder.mkdir()
+            said.write_text(json.dumps(make(folder)))
+    return folder, json.loads(said.read_text())
+
+
 @pytest.fixture(scope="session")
 def building(tmp_path_factory):
     """Return the exit status, what was said, and where the pages are."""
-    output = tmp_path_factory.mktemp("book")
-    return *build(ROOT, output), output / "_build" / "html"
+    folder, said = once(tmp_path_factory, "book", lambda folder: build(ROOT, folder))
+    return *said, folder / "_build" / "html"
 
 
 @pytest.fixture(scope="session")
@@ -55,14 +70,19 @@ def built(building):
     return building[-1]
 
 
-@pytest.fixture(scope="session")
-def published_site(tmp_path_factory):
-    """Build the book as if it were published; return the root of the server that has it."""
-    folder = tmp_path_factory.mktemp("published")
+def publish(folder: Path) -> tuple[int, str]:
+    """Build the book as if it were published, in the folder of a site."""
     config = public_config(ROOT, folder)
     status, said = build(ROOT, folder, "--config", str(config))
+    if status == 0:
+        (folder / "site").mkdir()
+        (folder / "_build" / "html").rename(folder / "site" / "book")  # where PUBLIC says
+    return status, said
+
+
+@pytest.fixture(scope="session")
+def published_site(tmp_path_factory):
+    """Return the root of the server that has the published book."""
+    folder, (status, said) = once(tmp_path_factory, "published", publish)
     assert status == 0, said
-    site = folder / "site"
-    site.mkdir()
-    (folder / "_build" / "html").rename(site / "book")  # where PUBLIC says
-    return site
+    return folder / "site"

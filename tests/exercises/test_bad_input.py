@@ -742,6 +742,85 @@ def test_nothing_that_an_answer_sets_stays(tmp_path, monkeypatch):
     assert "LEFT_BEHIND" not in os.environ
 
 
+LEAVES = {  # what an answer does, and what of the session it would change
+    "the folder of imports": ("sys.path.insert(0, 'x')", "list(sys.path)"),
+    "the words of the call": ("sys.argv.append('x')", "list(sys.argv)"),
+    "the input": ("sys.stdin = None", "sys.stdin"),
+    "a hook": ("sys.excepthook = print", "sys.excepthook"),
+    "the trace": ("sys.settrace(lambda *a: None)", "sys.gettrace()"),
+    "the profile": ("sys.setprofile(lambda *a: None)", "sys.getprofile()"),
+    "collection": ("gc.disable()", "gc.isenabled()"),
+    "the interrupt": ("signal.signal(2, signal.SIG_IGN)", "signal.getsignal(2)"),
+    "errors of NumPy": ("np.seterr(all='raise')", "np.geterr()"),
+    "warnings": ("warnings.simplefilter('error')", "list(warnings.filters)"),
+    "the language": ("locale.setlocale(locale.LC_ALL, 'C')", "locale.setlocale(locale.LC_ALL)"),
+    "a function of math": ("math.exp = None", "math.exp"),
+    "a function of random": ("random.random = None", "random.random"),
+    "a generator of NumPy": ("np.random.default_rng = None", "np.random.default_rng"),
+    "a clock": ("time.monotonic = lambda: 0", "time.monotonic"),
+    "a new name": ("np.my_own = 3", "hasattr(np, 'my_own')"),
+    "a name less": ("del np.exp", "hasattr(np, 'exp')"),
+}
+LEAVES_OF_TORCH = {
+    "determinism": (
+        "torch.use_deterministic_algorithms(True)",
+        "torch.are_deterministic_algorithms_enabled()",
+    ),
+    "precision": (
+        "torch.set_float32_matmul_precision('medium')",
+        "torch.get_float32_matmul_precision()",
+    ),
+    "threads": ("torch.set_num_threads(3)", "torch.get_num_threads()"),
+    "all warnings": ("torch.set_warn_always(True)", "torch.is_warn_always_enabled()"),
+    "anomalies": ("torch.autograd.set_detect_anomaly(True)", "torch.is_anomaly_enabled()"),
+    "denormals": ("torch.set_flush_denormal(True)", "sys.float_info.min / 2 > 0"),
+    "the device": ("torch.set_default_device('meta')", "torch.get_default_device()"),
+    "gradients": ("torch.set_grad_enabled(False)", "torch.is_grad_enabled()"),
+    "a function of PyTorch": ("F.softmax = None", "F.softmax"),
+    "a method of tensors": ("torch.Tensor.softmax = None", "torch.Tensor.softmax"),
+    "a sum of tensors": ("torch.Tensor.__add__ = None", "torch.Tensor.__add__"),
+    "a module": ("torch.nn.Linear = None", "torch.nn.Linear"),
+}
+
+
+@pytest.mark.parametrize(
+    ("act", "look"), [*LEAVES.values(), *LEAVES_OF_TORCH.values()], ids=[*LEAVES, *LEAVES_OF_TORCH]
+)
+def test_a_right_answer_that_changes_the_session_leaves_it_as_it_was(act, look):
+    """pytorch#27355, from the other side."""
+    names = ("gc", "locale", "math", "random", "signal", "sys", "time", "warnings")
+    space = {name: __import__(name) for name in names} | {"np": np}
+    if "torch" in act or "F." in act:
+        torch = pytest.importorskip("torch")
+        space |= {"torch": torch, "F": torch.nn.functional}
+    before = eval(look, space)
+    exec(
+        f"def softmax(scores):\n    {act}\n    return right(scores)",
+        space | {"right": right},
+        mine := {},
+    )
+    grade(mine["softmax"])
+    assert eval(look, space) == before
+
+
+@pytest.mark.parametrize("how", ["raise", "call"])
+def test_the_errors_of_numpy_that_the_reader_asks_for_reach_no_check(how):
+    with np.errstate(all=how, call=lambda *a: pytest.fail("called")):
+        assert grade(right, name="softmax").status == "pass"
+
+
+def test_a_session_in_which_every_warning_is_an_error():
+    import warnings
+
+    def softmax(scores):
+        warnings.warn("mine", stacklevel=1)
+        return right(scores)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert grade(softmax).status == "pass"
+
+
 def test_a_replaced_comparison_in_the_session_changes_nothing(monkeypatch):
     monkeypatch.setattr(np, "allclose", lambda *arguments, **options: True)
     assert grade(lambda scores: scores, name="softmax").status == "wrong"
@@ -750,24 +829,48 @@ def test_a_replaced_comparison_in_the_session_changes_nothing(monkeypatch):
 # Modules
 
 
+SETTINGS = {  # each as it is set by the reader, and put back by the test
+    "dtype": (
+        "torch.set_default_dtype(torch.float64)",
+        "torch.set_default_dtype(torch.float32)",
+    ),
+    "half": (
+        "torch.set_default_dtype(torch.bfloat16)",
+        "torch.set_default_dtype(torch.float32)",
+    ),
+    "device": ("torch.set_default_device('meta')", "torch.set_default_device(None)"),
+    "no grad": ("torch.set_grad_enabled(False)", "torch.set_grad_enabled(True)"),
+    "inference": (
+        "mode = torch.inference_mode(); mode.__enter__()",
+        "mode.__exit__(None, None, None)",
+    ),
+    "autocast": (
+        "mode = torch.autocast('cpu', dtype=torch.bfloat16); mode.__enter__()",
+        "mode.__exit__(None, None, None)",
+    ),
+    "deterministic": (
+        "torch.use_deterministic_algorithms(True)",
+        "torch.use_deterministic_algorithms(False)",
+    ),
+    "precision": (
+        "torch.set_float32_matmul_precision('medium')",
+        "torch.set_float32_matmul_precision('highest')",
+    ),
+}
+
+
 @needs_torch
 class TestSettingsOfTorch:
     """pytorch#27355: the reader's own settings reach neither the reference nor the answer."""
 
-    @pytest.fixture(params=["dtype", "device", "no grad"])
+    @pytest.fixture(params=SETTINGS.values(), ids=SETTINGS)
     def own_settings(self, request):
         import torch
 
-        if request.param == "dtype":
-            torch.set_default_dtype(torch.float64)
-        elif request.param == "device":
-            torch.set_default_device("meta")
-        else:
-            torch.set_grad_enabled(False)
+        space = {"torch": torch}
+        exec(request.param[0], space)
         yield
-        torch.set_default_dtype(torch.float32)
-        torch.set_default_device(None)
-        torch.set_grad_enabled(True)
+        exec(request.param[1], space)
 
     @pytest.mark.parametrize("name", ["OneHead", "CausalHeads", "softmax"])
     def test_a_right_answer_is_right(self, own_settings, name):

@@ -226,7 +226,10 @@ def test_secrets_in_the_environment_are_not_passed_on(tmp_path, monkeypatch):
     assert report["exercises"] == []
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": [{}]}', '{"cells": 3}', "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "3", '{"cells": [{}]}', '{"cells": 3}', "\x00", "[" * 10**5, "<<<<<<< HEAD"],
+)
 def test_what_is_not_a_notebook(tmp_path, text, capsys):
     path = tmp_path / "bad.ipynb"
     path.write_text(text, "utf-8")
@@ -242,9 +245,49 @@ def test_bytes_that_are_no_text_and_a_file_that_is_not_there(tmp_path, capsys):
     assert "problem  No such file" in said
 
 
+def test_what_is_wrong_with_a_notebook_is_said(tmp_path, capsys):
+    """MyST-NB#492: each in one line that says what it is and what to do."""
+    old = {"nbformat": 3, "worksheets": [{"cells": []}]}
+    (tmp_path / "merge.ipynb").write_text('{"cells": [\n<<<<<<< HEAD\n')
+    (tmp_path / "old.ipynb").write_text(json.dumps(old))
+    (tmp_path / "folder.ipynb").mkdir()
+    (tmp_path / "folder.ipynb" / "empty.ipynb").touch()
+    with (tmp_path / "huge.ipynb").open("wb") as file:
+        file.truncate(2**30)
+    (tmp_path / "link.ipynb").symlink_to("nowhere")
+    (tmp_path / "loop.ipynb").symlink_to("loop.ipynb")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.ipynb")
+    assert main(["grade", str(tmp_path)]) == 1
+    reports = json.loads(Path("grades.json").read_text("utf-8"))["notebooks"]
+    said = {one["notebook"]: one["problem"] for one in reports}
+    assert "merge that was not finished: take one side" in said["merge.ipynb"]
+    assert "format 3: save it again with Jupyter" in said["old.ipynb"]
+    assert "the file is empty" in said["empty.ipynb"]
+    assert "larger than 64 MB" in said["huge.ipynb"]
+    assert "No such file" in said["link.ipynb"]
+    assert "loop.ipynb" in said
+    assert "not a file" in said.get("pipe.ipynb", "not a file")
+    assert "folder.ipynb" not in said
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_notebook_in_another_encoding_of_unicode(tmp_path, encoding):
+    path = write(tmp_path / "a.ipynb", solved(find("softmax")))
+    path.write_bytes(path.read_text("utf-8").encode(encoding))
+    assert statuses(grade_notebook(path))["softmax"] == "pass"
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["grade"], ["other"], ["grade", "x", "--seconds", "0"], ["grade", "x", "--memory", "a"]],
+    [
+        [],
+        ["grade"],
+        ["other"],
+        ["grade", "x", "--seconds", "0"],
+        ["grade", "x", "--memory", "a"],
+        ["grade", "x", "--json", "mine.ipynb"],
+    ],
 )
 def test_wrong_arguments(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
@@ -298,14 +341,91 @@ OTHERS = {
     "percent in brackets": "x = (7\n     % 4)\nassert x == 3",
     "await": "import asyncio\nawait asyncio.sleep(0)",
     "annotations": "from __future__ import annotations",
+    "the output of a command, as IPython gives it": "files = !!ls\nassert files == [] == files.l",
+    "help of a name": "?np.exp\nnp.*load*?\nnp.exp??",
+    "a file in two pieces": "%%writefile my.py\nA = 1",
+    "a profile of a cell": "%%prun -q -l 3\nx = 1",
+    "options of a profile": "%prun -s cumulative -q x = 3\nassert x == 3",
+    "the value of a timed call": "x = %time sum([1, 2])\nassert x == 3",
+    "a captured cell has a name": "%%capture out\nprint('a')\nx = 1",
+    "cell of an unknown extension": "%%manim -qm Scene\nit's no Python",
+    "plots": "%config InlineBackend.figure_formats = ['svg']\n%load_ext autoreload\n%autoreload 2",
+    "a folder": "import os; os.mkdir('x')\n%cd x\nassert os.path.isdir('../x')",
+    "a variable of the system": "%env COLOUR=red\nimport os; assert os.environ['COLOUR'] == 'red'",
+    "IPython's own": "from IPython import get_ipython\nget_ipython().run_line_magic('who', '')",
+    "calls of magics": "get_ipython().run_cell_magic('html', '', '')\nget_ipython().system('ls')",
+    "timed loop": "%%timeit -n 1 -r 1 x = 3\nx + 1",
+    "a task": "import asyncio\ntask = asyncio.create_task(asyncio.sleep(0, 5))\n"
+    "assert await task == 5",
+    "one loop": "import asyncio\nloop = asyncio.get_running_loop()\n"
+    "await asyncio.sleep(0)\nassert loop is asyncio.get_running_loop()",
+    "main": "if __name__ == '__main__':\n    x = 1\nassert x == 1",
+    "what a cell defines": "import pickle\nclass A: pass\npickle.loads(pickle.dumps(A()))",
+    "annotated data": "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: 'int' = 1\n"
+    "import typing; typing.get_type_hints(A)",
+}
+PROCESSES = {
+    "a thread that never ends": "import threading, time\n"
+    "threading.Thread(target=lambda: time.sleep(10**6)).start()",
+    "a copy of the process": "import os\npid = os.fork()",
+    "a copy that leaves": "import os, sys\npid = os.fork()\nif pid == 0: os._exit(3)",
+    "closed output": "import sys\nsys.stdout = open('out.txt', 'w')",
 }
 
 
-@pytest.mark.parametrize("source", OTHERS.values(), ids=OTHERS)
-def test_a_right_answer_beside_what_is_not_python(tmp_path, source):
+def test_a_right_answer_beside_what_is_not_python(tmp_path):
+    report = grade_notebook(write(tmp_path / "a.ipynb", *OTHERS.values(), solved(find("softmax"))))
+    names = [*OTHERS]
+    assert {names[cell["cell"] - 3]: cell["error"] for cell in report["failed_cells"]} == {}
+    assert (report["problem"], statuses(report)["softmax"]) == (None, "pass")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no copies of processes on Windows")
+@pytest.mark.parametrize("source", PROCESSES.values(), ids=PROCESSES)
+def test_a_right_answer_after_a_thread_or_a_copy_of_the_process(tmp_path, source):
     report = grade_notebook(write(tmp_path / "a.ipynb", source, solved(find("softmax"))))
-    assert report["failed_cells"] == []
+    assert (report["problem"], report["failed_cells"]) == (None, [])
     assert statuses(report)["softmax"] == "pass"
+
+
+FAILS = {
+    "asks": ("name = input('Who? ')", "EOFError"),
+    "leaves": ("import sys; sys.exit(3)", "SystemExit"),
+    "debugs": ("breakpoint()", "BdbQuit"),
+    "half an emoji": ("x = '\ud83d'", "SyntaxError"),
+    "no character": ("x = '\0'", "SyntaxError"),
+    "deep": ("x = " + "-" * 10**5 + "1", "SyntaxError"),
+    "a chain": ("x = 1" + " + 1" * 10**5, "SyntaxError"),
+    "odd magic calls": ("get_ipython().run_cell_magic('time')", "TypeError"),
+    "a loop in a loop": ("import asyncio\nasyncio.run(asyncio.sleep(0))", "RuntimeError"),
+    "no such file": ("%run nowhere.py", "FileNotFoundError"),
+    "no name": ("%%writefile\nx = 1", "IndexError"),
+    "a cell of another place": ("%%time\nimport nowhere\nx = 1", "ModuleNotFoundError"),
+}
+
+
+def test_a_right_answer_beside_what_fails(tmp_path):
+    cells = [source for source, _ in FAILS.values()]
+    report = grade_notebook(write(tmp_path / "a.ipynb", *cells, solved(find("softmax"))))
+    errors = {cell["cell"]: cell["error"] for cell in report["failed_cells"]}
+    for number, (name, (_, error)) in enumerate(FAILS.items(), 3):
+        assert errors.pop(number, "none").startswith(error), name
+    assert errors == {}
+    assert (report["problem"], statuses(report)["softmax"]) == (None, "pass")
+
+
+def test_the_rest_of_a_timed_cell_runs_as_well(tmp_path):
+    cells = ["%%time\nimport nowhere\n" + solved(find("softmax"))]
+    assert statuses(grade_notebook(write(tmp_path / "a.ipynb", *cells)))["softmax"] == "pass"
+
+
+def test_files_that_a_notebook_writes_can_be_used(tmp_path):
+    cells = ["%%writefile 'my file.py'\nx = 1", "%%file -a 'my file.py'\ny = x + 1"]
+    cells += ["%run 'my file.py'", "assert y == 2"]
+    cells += ["import os; os.mkdir('sub')\n%cd sub", "%%writefile mine.py\nz = 3", "import mine"]
+    cells += ["%%capture out\nprint(1)", "assert out.stdout == ''"]
+    report = grade_notebook(write(tmp_path / "a.ipynb", *cells))
+    assert (report["problem"], report["failed_cells"]) == (None, [])
 
 
 def test_the_rest_of_a_cell_runs_though_a_module_of_another_place_is_missing(tmp_path):
@@ -350,11 +470,19 @@ def test_a_process_that_ends_early_is_a_problem(tmp_path, capsys):
     assert statuses(grade_notebook(path))["softmax"] == "pass"
 
 
-def test_results_that_a_learner_has_written_are_no_results(tmp_path):
-    cell = (
-        "import json, os, sys\n"
-        "json.dump({'results': [{}], 'failed_cells': []}, open(sys.argv[2], 'w'))\nos._exit(0)"
-    )
+@pytest.mark.parametrize(
+    "what",
+    [
+        "open(name, 'w').write(json.dumps({'results': [{}], 'failed_cells': []}))",
+        "open(name, 'w').write('[' * 10**5)",
+        "os.remove(name); os.mkfifo(name)",
+        "os.remove(name); os.symlink('/dev/zero', name)",
+        "os.remove(name); os.mkdir(name)",
+        "shutil.rmtree(os.path.dirname(name))",
+    ],
+)
+def test_results_that_a_learner_has_written_are_no_results(tmp_path, what):
+    cell = f"import json, os, shutil, sys\nname = sys.argv[2]\n{what}\nos._exit(0)"
     report = grade_notebook(write(tmp_path / "a.ipynb", cell))
     assert report["problem"] == "it left no results"
     assert report["exercises"] == []
@@ -390,13 +518,54 @@ def test_a_folder_for_each_learner(tmp_path, capsys):
     }
 
 
+def test_every_file_and_every_folder_is_accounted_for(tmp_path, capsys):
+    for name in ("ada", "bob", "carol", "__MACOSX/ada", "dan/.ipynb_checkpoints"):
+        (tmp_path / "subs" / name).mkdir(parents=True)
+    ada = write(tmp_path / "subs/ada/hw1.IPYNB", "1")
+    write(tmp_path / "subs/ada/\x1b[31mhw\n2\u202e.ipynb", "1")
+    for copy in ("__MACOSX/ada/._hw1.ipynb", "ada/._hw1.ipynb", "dan/.ipynb_checkpoints/a.ipynb"):
+        (tmp_path / "subs" / copy).write_bytes(b"\x00\x05\x16\x07")
+    (tmp_path / "subs/bob/link").symlink_to(ada.parent)
+    (tmp_path / "subs/bob/link/again").symlink_to(tmp_path / "subs/bob")
+    assert main(["grade", str(tmp_path / "subs"), str(ada), f"{ada.parent}/../ada/hw1.IPYNB"]) == 1
+    said = capsys.readouterr().out
+    assert not {"\x1b", "\u202e"} & set(said)
+    reports = json.loads(Path("grades.json").read_text("utf-8"))["notebooks"]
+    empty = [Path(one["notebook"]).name for one in reports if one["problem"]]
+    assert empty == ["carol", "dan"]
+    graded = [one["notebook"] for one in reports if not one["problem"]]
+    assert graded == [
+        "ada/\x1b[31mhw\n2\u202e.ipynb",
+        "ada/hw1.IPYNB",
+        "link/\x1b[31mhw\n2\u202e.ipynb",
+        "link/hw1.IPYNB",
+    ]
+
+
+def test_an_interrupted_command_keeps_what_it_has_found(tmp_path, capsys, monkeypatch):
+    for name in "abc":
+        write(tmp_path / f"{name}.ipynb", solved(find("softmax")))
+
+    def interrupted(path, *limits):
+        if path.name == "b.ipynb":
+            raise KeyboardInterrupt
+        return grade_notebook(path, *limits)
+
+    monkeypatch.setattr("d2lmini.exercises.__main__.grade_notebook", interrupted)
+    assert main(["grade", str(tmp_path)]) == 1
+    assert "interrupted: 2 of 3 not graded" in capsys.readouterr().out
+    first, _ = json.loads(Path("grades.json").read_text("utf-8"))["notebooks"]
+    assert (first["notebook"], first["passed"]) == ("a.ipynb", 1)
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_output_in_any_encoding(tmp_path, encoding):
     """import-linter#309: what the terminal cannot write does not stop anything."""
     environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
     path = write(tmp_path / "a.ipynb", find("softmax").starter, "raise ValueError('αλφα')")
     show = "from d2lmini.exercises import *\ncheck(lambda s: 3 * s, name='softmax')\n"
-    show += "print(grade(lambda s: s, name='softmax'))\nhint('softmax'); solution('softmax')"
+    show += "print(grade(lambda s: s, name='softmax'))\nhint('softmax'); solution('softmax')\n"
+    show += "for e in exercises(): print(e, e.mistakes); hint(e.name); solution(e.name)"
     for program in (["-m", "d2lmini.exercises", "grade", str(path)], ["-c", show]):
         done = subprocess.run(
             [sys.executable, *program], capture_output=True, env=environment, check=True
@@ -418,7 +587,9 @@ def test_what_is_checked_is_found_however_it_is_written():
         "import d2lmini.exercises as ex\n@ex.check(name='attention')\ndef f(q, k, v): ...",
         "check(merge_heads)\ncheck(lambda x: x, name='split_heads')",
         "@check\nclass OneHead(nn.Module):\n    oops =",
-        as_python("%%time\n@check\ndef project(x): ..."),
+        as_python("%%time\n!ls\n@check\ndef project(x): ..."),
+        "from d2lmini.exercises import check as test\n@test\ndef entropy(w): ...",
+        "get_ipython().run_cell_magic()\nshell.run_cell_magic(*x)\nrun_cell_magic('time', '', 3)",
     ]
     assert checked(cells) == {
         "my_softmax": 1,
@@ -427,12 +598,15 @@ def test_what_is_checked_is_found_however_it_is_written():
         "split_heads": 3,
         "OneHead": 4,
         "project": 5,
+        "entropy": 6,
     }
 
 
 def test_an_error_whose_words_cannot_be_had_is_still_an_error():
     source = "class E(Exception):\n    def __str__(self): raise SystemExit\nraise E"
-    assert Shell().run_cell(source, "<cell>") == ["E:  (line 3)"]
+    shell = Shell()
+    assert shell.run_cell(source, "<cell>") == ["E:  (line 3)"]
+    shell.loop.close()
 
 
 def test_without_ipython_grading_says_what_is_missing(tmp_path, monkeypatch, capsys):

@@ -1,15 +1,14 @@
 """Run the cells of a chapter again, as a reader does who plays with it.
 
 After one run from top to bottom each cell is run again, and every time it must give what is stored:
-from the last to the first, so that each meets what the cells below it have left; then in another
-order, with right answers in the exercises; and with wrong answers those that can notice. A cell
-that trains may be exempt, by the tag ``trains``: it goes on from where it stopped.
+from the last to the first, so that each meets what the cells below it have left; and with right, then
+with wrong answers in the exercises those that can notice. A cell that trains may be exempt, by the
+tag ``trains``: it goes on from where it stopped.
 """
 
 import ast
 import copy
 import os
-import random
 
 import nbformat
 from nbclient import NotebookClient
@@ -125,13 +124,11 @@ class Player:
             self.fresh.metadata = nbformat.from_dict(notebooks.METADATA)  # the kernel has added
             cells = players(self.notebook)
             self.again("run again", cells[::-1])
-            answered = self.answer("right answers", cells, right)
-            others = [cell for cell in cells if cell.id not in answered]
-            random.Random(0).shuffle(others)
-            self.again("after right answers", others)
-            self.answer("wrong answers", cells, wrong)
             functions = {exercise.function for exercise in map(exercise_of, cells) if exercise}
-            self.again("after wrong answers", that_notice(others, functions))
+            for kind, answer in (("right answers", right), ("wrong answers", wrong)):
+                answered = self.answer(kind, cells, answer)
+                others = [cell for cell in cells if cell.id not in answered]
+                self.again(f"after {kind}", that_notice(others, functions))
         return self.failures
 
     def again(self, how: str, cells: list) -> None:
