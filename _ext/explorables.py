@@ -466,13 +466,14 @@ def write(app, exception) -> None:
     if exception or app.builder.name != "html":
         return
     folder = Path(app.outdir, "_static/explorables")
-    for number, text in enumerate(stored()):
-        (folder / f"reading-{number}.bin").write_bytes(stored_weights(text))
+    folder.mkdir(parents=True, exist_ok=True)
     for page in Path(app.outdir, "chapters").glob("*.html"):
         names = dict.fromkeys(NAMED.findall(page.read_text("utf8")))
         if names:
-            text = joined(MODULES, entry(names))
-            (folder / f"on-{page.stem}.mjs").write_text(text, "utf8")
+            (folder / f"on-{page.stem}.mjs").write_text(joined(MODULES, entry(names)), "utf8")
+        if "readings" in names:
+            for number, text in enumerate(stored()):
+                (folder / f"reading-{number}.bin").write_bytes(stored_weights(text))
 
 
 def entry(names: Iterable[str]) -> str:
