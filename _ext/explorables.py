@@ -298,7 +298,7 @@ def readings() -> Start:
     )
     settings = {
         "texts": [
-            {"pieces": one.pieces, "file": f"reading-{i}.bin"}
+            {"pieces": list(one.pieces), "file": f"reading-{i}.bin"}
             for i, one in enumerate(stored().values())
         ],
         "layer": layer,

@@ -39,6 +39,7 @@ TURNED = {
     "masks": ("[role=gridcell][tabindex='0']", "Space"),
     "heads": ("input[type=radio]:checked", "ArrowRight"),
     "readings": ("input", "ArrowLeft"),  # it begins at its right end
+    "tiles": ("label:has-text('tiles read') input", "ArrowRight"),
     "museum": ("input[type=radio]:checked", "ArrowRight"),
 }
 
@@ -149,11 +150,11 @@ def test_any_head_is_asked_and_loaded_only_then(visit):
     expect(found).to_have_attribute("data-state", "ready")
     says = found.locator(".ex-says")
     assert not [answer.url for answer in seen.responses if answer.url.endswith(".bin")]
-    found.get_by_label("layer").fill("17")
-    found.get_by_label("head").fill("1")
+    found.get_by_role("slider", name="layer").fill("17")
+    found.get_by_role("slider", name="head").fill("1")
     expect(says).to_contain_text("In head 17.1")
     expect(says).to_contain_text("the piece just before it")
-    found.get_by_label("text").select_option(label="The capital of France is")
+    found.get_by_role("combobox").select_option(label="The capital of France is")
     expect(says).to_contain_text("“is” takes")
     found.locator(".ex-pieces span", has_text="of").click()
     expect(says).to_contain_text("“of” takes")
@@ -168,42 +169,43 @@ def test_any_head_is_asked_and_loaded_only_then(visit):
 def test_without_its_file_a_head_says_so(visit):
     tab, found, says = opened(visit, "readings")
     tab.context.route("**/*.bin", lambda route: route.abort())
-    found.get_by_label("layer").fill("3")
+    found.get_by_role("slider", name="layer").fill("3")
     expect(says).to_contain_text("could not be loaded")
     tab.context.unroute_all()
-    found.get_by_label("layer").fill("4")
+    found.get_by_role("slider", name="layer").fill("4")
     expect(says).to_contain_text("In head 4.7")
 
 
 def test_tiles_of_any_size_end_in_the_same_answer(visit):
     tab, found, says = opened(visit, "tiles")
     for size in ("1 key", "2 keys", "4 keys"):
-        found.get_by_label(size).check()
-        found.get_by_label("tiles read").focus()
+        found.get_by_role("radio", name=size).check()
+        found.get_by_role("slider", name="tiles read").focus()
         tab.keyboard.press("End")
         expect(says).to_contain_text("the output so far is 9.00")
 
 
 def test_each_mistake_is_noticed_by_a_test(visit):
     _, found, says = opened(visit, "museum")
-    found.get_by_label("with the mistake").check()
+    found.get_by_role("radio", name="with the mistake").check()
     seen = []
     for number in range(5):
-        found.get_by_label("the mistake", exact=True).select_option(index=number)
+        found.get_by_role("combobox").select_option(index=number)
         found.page.wait_for_timeout(200)
         seen.append(says.inner_text())
         assert "notice" in seen[-1]
     assert len(set(seen)) == 5
-    found.get_by_label("as it should be").check()
+    found.get_by_role("radio", name="as it should be").check()
     expect(says).to_contain_text("all four tests hold")
 
 
 def test_two_heads_split_the_query_and_join_their_outputs(visit):
     _, found, _ = opened(visit, "heads", reduced_motion="reduce")
-    halves = "root => [...root.querySelectorAll('.ex-glides')].map(g => g.getBoundingClientRect())"
+    halves = """root => [...root.querySelectorAll('.ex-glides')]
+        .map(group => group.getBoundingClientRect().toJSON())"""
     one = found.evaluate(halves)
     assert abs(one[0]["right"] - one[1]["left"]) < 3, "one vector, without a gap"
-    found.get_by_label("two heads").check()
+    found.get_by_role("radio", name="two heads").check()
     two = found.evaluate(halves)
     assert two[1]["left"] - two[0]["right"] > 50
     assert abs(two[2]["right"] - two[3]["left"]) < 3, "merged"
@@ -213,7 +215,7 @@ def test_a_word_that_the_mouse_comes_near_asks(visit):
     _, found, says = opened(visit, "masks")
     found.locator(".ex-near").first.hover()
     expect(says).to_contain_text("i sees every word")
-    assert found.locator(".ex-lines .ex-strong").inner_text() == "i"
+    assert found.locator(".ex-lines .ex-strong").text_content() == "i"
 
 
 @each
