@@ -5,7 +5,8 @@ from typing import Any
 
 __all__ = ["careful_output", "escaped", "for_terminal", "record"]
 
-PLAINER: dict[str, str | int | None] = {"✓": "+", "✗": "x", "○": "o", "→": "->", "…": "...", "−": "-", "·": "*", "√": "sqrt "}
+PLAINER: dict[str, str | int | None] = {"✓": "+", "✗": "x", "○": "o", "→": "->", "…": "..."}
+PLAINER |= {"−": "-", "·": "*", "√": "sqrt "}
 PLAINER |= {"α": "a", "ᵢ": "_i", "ₖ": "_k", "␣": "_", "×": "x", "“": '"', "”": '"', "÷": "/"}
 PLAINER |= {"∞": "inf", "Σ": "sum "}
 
