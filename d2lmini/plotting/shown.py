@@ -85,6 +85,8 @@ class Shown:
         The panels, always two-dimensional.
     alt : str
         The description that stands for the picture where it cannot be seen.
+    narrow : Shown or None
+        The same for a page on a phone, where this one is too wide for it.
 
     Notes
     -----
@@ -119,6 +121,7 @@ class Shown:
         self.alt = alt
         self._drawings = drawings  # SVG for "light" and "dark"
         self._more = more  # HTML that follows the picture
+        self.narrow: Shown | None = None
         self._on_page = False
 
     def __repr__(self) -> str:
@@ -163,12 +166,15 @@ class Shown:
     def html(self) -> str:
         """Return the picture for a page of any theme: an image, and what may follow it."""
         width, height = self._size()
-        light, dark = (
-            data_address(self.svg(theme).encode(), "image/svg+xml") for theme in ("light", "dark")
+        light, dark, *narrow = (
+            data_address(drawing.encode(), "image/svg+xml")
+            for shown in (self, self.narrow)
+            for drawing in (shown.svg(theme) for theme in PALETTES if shown)
         )
+        phone = ";--phone:url({});--phone-dark:url({})".format(*narrow) if narrow else ""
         return (
             f'<div class="d2lmini-figure">{DARK_STYLE}'
-            f'<span class="d2lmini-drawing" style="--dark:url({dark})">'
+            f'<span class="d2lmini-drawing" style="--dark:url({dark}){phone}">'
             f'<img src="{light}" alt="{escape(self.alt)}" width="{width}" height="{height}" '
             f'style="display:block;margin:0;max-width:100%;height:auto"></span>{self._more}</div>'
         )
