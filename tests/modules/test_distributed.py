@@ -82,11 +82,10 @@ def test_a_ring_of_some_ranks_in_another_order(processes):
 )
 def test_every_rank_is_told_of_one_that_differs(ranks, what, said):
     for rank, found in enumerate(ranks):
-        kind, message, seconds = found["disagreements"][what]
+        kind, message, _ = found["disagreements"][what]
         own = what == "a list" and rank == len(ranks) - 1
         assert kind == ("TypeError" if own else "ValueError"), message
         assert re.search(said, message), message
-        assert seconds < 60  # long before the timeout of the group
     last = f"rank {len(ranks) - 1}"
     assert last in ranks[0]["disagreements"][what][1]
 
@@ -185,7 +184,8 @@ def test_slices_give_every_rank_as_much_to_do(causal):
     for size in (2, 5, 8):
         rows = [range(length)[each] for each in ring_slices(length, size, causal=causal)]
         work = [sum(t + 1 if causal else length for t in each) for each in rows]
-        assert max(work) < 1.002 * sum(work) / size
+        most = max(work) * size / sum(work)
+        assert most < 1.002, f"one rank does {most} times its share; a block is 1/{2 * size} long"
 
 
 @pytest.mark.parametrize(
