@@ -9,9 +9,11 @@ modules with it, and their first sentences with the ones from here.
 import html
 import json
 import re
+import string
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
 import d2lmini
+import d2lmini.models
 
 
 @dataclass
@@ -166,7 +169,7 @@ def masks() -> Start:
         "components": ["food", "tech", "doing", "person"],
     }
     head = ("apple sees", "score", "scaled", "weight")
-    return Start("Click a mask", settings, head, rows, says, (600, 330), 2)
+    return Start("Click a mask", settings, head, rows, says, (620, 330), 2)
 
 
 def heads() -> Start:
@@ -194,7 +197,171 @@ def heads() -> Start:
         "factor": factor,
     }
     head = ("key", "weight", "value")
-    return Start("One head or two", settings, head, rows, says, (480, 264), 4)
+    return Start("One head or two", settings, head, rows, says, (480, 362), 4)
+
+
+STEPS = range(0, 61, 4)
+
+
+@cache
+def trained() -> dict:
+    """Return what the head of the fourth chapter finds while it learns, by the chapter's code."""
+    path = Path(__file__).parents[1] / "chapters/04-projections.ipynb"
+    code = {cell.id: cell.source for cell in read_notebook(path.read_text("utf8")).cells}
+    names: dict = {}
+    for cell in ("imports", "alphabet", "head-class", "deal", "raw-task", "train"):
+        with redirect_stdout(None):
+            exec(code[cell], names)  # the book's own
+    head, deal, torch = names["random_head"](), names["deal"], names["torch"]
+    cards, askers = ["A3", "B7", "C4", "D1", "E5", "F9", "G2", "H6"], list("abcdefgh")
+    symbols = [*string.ascii_uppercase, *string.ascii_lowercase, *string.digits]
+    parts = [[names["table"][symbols.index(s)] for s in word] for word in cards + askers]
+    one_deal = torch.from_numpy(
+        names["rescale"](np.stack([np.sum(part, axis=0) for part in parts]))
+    )
+    kept: dict = {"weights": [], "found": [], "right": []}
+
+    def look() -> None:
+        with torch.no_grad():
+            output, weights = head(names["test_tokens"])
+            shown = head(one_deal)[1][8:]
+        right = output[:, 8:].argmax(dim=-1) == names["test_digits"]
+        kept["weights"].append((100 * shown).round().int().tolist())
+        kept["found"].append(round(names["found"](weights), 2))
+        kept["right"].append(round(right.double().mean().item(), 2))
+
+    taken = 0
+
+    def deal_and_look(rng, count):  # the training deals once before each step
+        nonlocal taken
+        if taken in STEPS:
+            look()
+        taken += 1
+        return deal(rng, count)
+
+    names["deal"] = deal_and_look
+    names["train"](head, *head.parameters(), steps=STEPS[-1])
+    look()
+    return {"steps": [*STEPS], **kept, "tokens": cards + askers}
+
+
+def training() -> Start:
+    """Return the training of the fourth chapter."""
+    kept = trained()
+    found, right = kept["found"], kept["right"]
+    rows = [(s, f"{f:.2f}", f"{r:.2f}") for s, f, r in zip(STEPS, found, right, strict=True)]
+    says = (
+        f"Before the first step the letters find {found[0]:.2f} of their partners and name "
+        f"{right[0]:.2f} of the digits. The rows are noise. Let it learn, and watch whether "
+        "finding or reading comes first."
+    )
+    head = ("steps", "partners found", "digits right")
+    return Start("Let it learn", kept, head, rows[::3], says, (490, 366), 1)
+
+
+def rotary() -> Start:
+    """Return a query and a key of the sixth chapter, turned by their positions."""
+    query, key, base = np.array([1.0, 0, 1, 0]), np.array([0.8, 0.6, 0.9, 0.3]), 100.0
+
+    def score(place: int, distance: int) -> float:
+        asks = d2lmini.rotary(query[None], start=place + distance, base=base)
+        found = d2lmini.rotary(key[None], start=place, base=base)
+        return float(d2lmini.dot_product_score(asks, found)[0, 0])
+
+    places = [(3, 1), (23, 21), (5, 1), (25, 21)]
+    rows = [(i, j, i - j, f"{score(j, i - j):.2f}".replace("-", "−")) for i, j in places]
+    shown = f"{score(1, 2):.2f}".replace("-", "−")
+    says = (
+        f"The query stands at 3 and the key at 1, so the score is {shown}. Move both through the "
+        "text: the arrows turn, and the score stays. Then change the distance."
+    )
+    settings = {"query": query.tolist(), "key": key.tolist(), "base": base, "furthest": 20}
+    head = ("query at", "key at", "distance", "score")
+    return Start("Turn a query and a key", settings, head, rows, says, (490, 208), 2)
+
+
+def readings() -> Start:
+    """Return the heads of the language model of the seventh chapter."""
+    layer, head = 18, 6  # 19.7, as the chapter calls it
+    reading = next(iter(stored().values()))
+    weights = reading.weights[layer, head]
+    row = weights[-1]
+    best = int(row.argmax())
+    rows = [
+        (f"“{reading.pieces[i].strip()}”", f"{row[i]:.2f}")
+        for i in np.argsort(-row, kind="stable")[:4]
+    ]
+    says = (
+        f"In head 19.7, “{reading.pieces[-1].strip()}” takes {row[best]:.2f} from "
+        f"“{reading.pieces[best].strip()}”, the piece that followed when it stood there before. "
+        "Ask from another piece, or try head 17.1."
+    )
+    settings = {
+        "texts": [
+            {"pieces": list(one.pieces), "file": f"reading-{i}.bin"}
+            for i, one in enumerate(stored().values())
+        ],
+        "layer": layer,
+        "head": head,
+        "rows": [[round(float(w), 4) for w in weights[i, : i + 1]] for i in range(len(row))],
+    }
+    title = "Ask any head"
+    return Start(title, settings, ("from", "taken by “im”"), rows, says, (640, 330), 4)
+
+
+@cache
+def stored() -> dict:
+    """Return the readings of the seventh chapter, the one that it begins with first."""
+    readings = d2lmini.models.load_readings()
+    return dict(sorted(readings.items(), key=lambda one: not one[0].startswith("Zed")))
+
+
+def stored_weights(text: str) -> bytes:
+    """Return the weights of all heads on a text: each row up to itself, in two bytes a number."""
+    weights = stored()[text].weights
+    lower = np.tril_indices(weights.shape[-1])
+    return weights[..., lower[0], lower[1]].astype("<f2").tobytes()
+
+
+def tiles() -> Start:
+    """Return the four scores of the eighth chapter, read in tiles."""
+    powers, values, size = [1, 2, 3, 6], [12, 24, 0, 8], 2
+    scores = np.log(powers)
+    rows = []
+    for seen in range(size, len(powers) + 1, size):
+        largest = scores[:seen].max()
+        e = np.exp(scores[:seen] - largest)
+        output = d2lmini.softmax(scores[:seen]) @ values[:seen]
+        mixed = e @ values[:seen]
+        rows.append((seen, f"ln {max(powers[:seen])}", f"{e.sum():.2f}", f"{mixed:.1f}"))
+        rows[-1] += (f"{output:.2f}",)
+    first = rows[0]
+    says = (
+        f"1 of 2 tiles is read. The sum is {first[2]}, the mixed values are {first[3]}, and the "
+        f"output so far is {first[4]}. Read on, and watch the bars."
+    )
+    settings = {"powers": powers, "values": values, "size": size}
+    head = ("keys read", "M", "s", "o", "o / s")
+    return Start("Read tile after tile", settings, head, rows, says, (494, 178), 3)
+
+
+def museum() -> Start:
+    """Return the weights that the mistakes of the ninth chapter spoil."""
+    query = np.array([[2.0, 1, 0, 1], [1, 2, 1, 0], [0, 1, 2, 2]])
+    key = np.array([[1.0, 0, 1, 2], [2, 2, 0, 0], [0, 1, 2, 1], [1, 0, 3, 1]])
+    weights = d2lmini.attention(query, key, key, causal=True).weights
+    rows = [
+        (f"token {i + 2}", *(f"{w:.2f}" if w else "–" for w in row), f"{row.sum():.2f}")
+        for i, row in enumerate(weights)
+    ]
+    products = d2lmini.dot_product_score(query, key).astype(int).tolist()
+    settings = {"products": products, "width": 4, "heads": 4}
+    says = (
+        "Without the mistake all four tests hold. Choose one, say which tests will notice it, and "
+        "switch it on."
+    )
+    head = ("query", "1", "2", "3", "4", "sum")
+    return Start("Switch a mistake on", settings, head, rows, says, (524, 200), 2)
 
 
 STARTS: dict[str, Callable[[], Start]] = {
@@ -203,7 +370,12 @@ STARTS: dict[str, Callable[[], Start]] = {
     "triangle": triangle,
     "nile": nile,
     "masks": masks,
+    "training": training,
     "heads": heads,
+    "rotary": rotary,
+    "readings": readings,
+    "tiles": tiles,
+    "museum": museum,
 }
 # After which cell of which notebook each stands: the one that draws the figure it belongs to.
 PLACES = {
@@ -211,7 +383,12 @@ PLACES = {
     ("chapters/02-softmax-weighting", "figure-path"): "triangle",
     ("chapters/02-softmax-weighting", "figure-nile"): "nile",
     ("chapters/03-scaled-dot-product", "masks-figure"): "masks",
+    ("chapters/04-projections", "before-after"): "training",
     ("chapters/05-multi-head-attention", "heads-figure"): "heads",
+    ("chapters/06-choosing-q-k-v", "rotary-drawing"): "rotary",
+    ("chapters/07-real-models", "two-heads"): "readings",
+    ("chapters/08-attention-at-scale", "halves-figure"): "tiles",
+    ("chapters/09-bug-museum", "exhibit-axis"): "museum",
 }
 NAMED = re.compile(r'data-explorable="(\w+)"')
 MODULES = Path(__file__).parents[1] / "chapters/_static/explorables"
@@ -288,11 +465,15 @@ def write(app, exception) -> None:
     """Write what each page loads: the modules of its explorables, as one."""
     if exception or app.builder.name != "html":
         return
+    folder = Path(app.outdir, "_static/explorables")
+    folder.mkdir(parents=True, exist_ok=True)
     for page in Path(app.outdir, "chapters").glob("*.html"):
         names = dict.fromkeys(NAMED.findall(page.read_text("utf8")))
         if names:
-            text = joined(MODULES, entry(names))
-            Path(app.outdir, f"_static/explorables/on-{page.stem}.mjs").write_text(text, "utf8")
+            (folder / f"on-{page.stem}.mjs").write_text(joined(MODULES, entry(names)), "utf8")
+        if "readings" in names:
+            for number, text in enumerate(stored()):
+                (folder / f"reading-{number}.bin").write_bytes(stored_weights(text))
 
 
 def entry(names: Iterable[str]) -> str:

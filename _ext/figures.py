@@ -8,17 +8,21 @@ leave their style and script, which are the same in every output, to files that 
 
 import base64
 import hashlib
+import re
 from pathlib import Path
 
 from bs4 import BeautifulSoup
 from docutils import nodes
+from face import with_face
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 import d2lmini
 
 LIBRARY = Path(d2lmini.__file__).parent / "plotting"
 SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry with them
+LARGER = 1.3  # than in a notebook, where there is room: words in it are nearly as large as the text
 WIDE = 520  # pixels: a wider figure would shrink too far on a phone, and scrolls instead
+SIZE = re.compile(r' width="([\d.]+)" height="([\d.]+)"')
 SVG = "data:image/svg+xml;base64,"
 
 
@@ -51,10 +55,12 @@ class FindFigures(SphinxPostTransform):
         """Take the image apart."""
         drawn = found.find(class_="d2lmini-drawing", recursive=False).extract()
         image = drawn.img
-        dark = drawn["style"].partition("--dark:url(")[2].rstrip(";").removesuffix(")")
+        others = dict(re.findall(r"--([a-z-]+):url\(([^)]*)\)", drawn["style"]))
+        phone = ("phone", "phone-dark") if "phone" in others else ()
         return drawing(
             light=decoded(image["src"]),
-            dark=decoded(dark),
+            dark=decoded(others["dark"]),
+            phone=[decoded(others[name]) for name in phone],
             alt=image["alt"],
             width=image["width"],
             height=image["height"],
@@ -69,31 +75,46 @@ def decoded(address: str) -> bytes:
     return base64.b64decode(address.removeprefix(SVG))
 
 
+def stored(writer, svg: bytes) -> str:
+    """Write a drawing into a file of its own; return its address."""
+    folder = Path(writer.builder.outdir, writer.builder.imagedir)
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = with_face(svg)
+    name = hashlib.sha256(drawn).hexdigest()[:16] + ".svg"
+    (folder / name).write_bytes(drawn)
+    return f"{writer.builder.imgpath}/{name}"
+
+
 def visit_drawing(writer, node) -> None:
     """Write an image for each theme, and their files."""
-    wide = int(node["width"]) > WIDE
+    wide = int(node["width"]) > WIDE and not node["phone"]
     scroll = (
         f' class="d2lmini-wide" style="--least:{0.8 * int(node["width"]):.0f}px" tabindex="0" '
         'role="group" aria-label="Wide figure"'
     )
-    writer.body.append(f'<div class="d2lmini-figure"><div{scroll if wide else ""}>')
-    folder = Path(writer.builder.outdir, writer.builder.imagedir)
-    folder.mkdir(parents=True, exist_ok=True)
-    for theme in ("light", "dark"):
-        name = hashlib.sha256(node[theme]).hexdigest()[:16] + ".svg"
-        (folder / name).write_bytes(node[theme])
+    style = f' style="--wide:{LARGER * int(node["width"]):.0f}px"'
+    writer.body.append(f'<div class="d2lmini-figure"{style}><div{scroll if wide else ""}>')
+    for theme, phone in zip(("light", "dark"), node["phone"] or [b"", b""], strict=True):
+        writer.body.append("<picture>")
+        if phone:
+            size = SIZE.search(phone.decode())
+            writer.body.append(
+                f'<source media="(max-width: 576px)" srcset="{stored(writer, phone)}" '
+                f'width="{size[1]}" height="{size[2]}" />'
+            )
         writer.body.append(
             writer.emptytag(
                 node,
                 "img",
                 "",
                 CLASS=f"only-{theme}",
-                src=f"{writer.builder.imgpath}/{name}",
+                src=stored(writer, node[theme]),
                 alt=node["alt"],
                 width=node["width"],
                 height=node["height"],
                 loading="lazy",
             )
+            + "</picture>"
         )
     writer.body.append(f"</div>{node['more']}</div>")
 

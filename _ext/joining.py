@@ -1,7 +1,8 @@
 """Make one module of several, so that a page asks for one file and not for one after the other.
 
 Ours import by name and export functions, constants and classes; each becomes a function that is
-called once and gives what it exports.
+called once and gives what it exports. Comments and indentation, which are for who reads the code,
+stay behind.
 """
 
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 
 IMPORT = re.compile(r'^import (?:\* as (\w+)|(\{[^}]*\})) from "\./(\w+)\.mjs";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
+SAID = re.compile(r"^[ \t]*(?://.*|/\*\*.*\*/)$\n?|^\n|^[ \t]+", re.MULTILINE)
 LEFT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 
 # A page from a folder on a disk, or in a frame without an origin, may load no module. Then nothing
@@ -54,4 +56,4 @@ def joined(folder: Path, entry: str, made: Mapping[str, str] | None = None) -> s
         return text
 
     last = inside(entry)
-    return "".join([*done.values(), last])
+    return SAID.sub("", "".join([*done.values(), last]))

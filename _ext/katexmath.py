@@ -77,6 +77,9 @@ def visit_math(writer, node) -> None:
     """Write a formula that stands in the text."""
     writer.body.append(writer.starttag(node, "span", "", CLASS="math"))
     writer.body.append(to_html(writer, node, display=False) + "</span>")
+    after = node.next_node(descend=False, siblings=True)
+    if isinstance(after, nodes.Text) and after[:1] in {*".,;:)!?’”"}:
+        writer.body.append("&#8288;")  # the next line does not begin with it
     raise nodes.SkipNode
 
 

@@ -26,6 +26,7 @@ KATEX = Path(__file__).parent / "katex/static/katex/fonts"
 NEEDED_FOR = {
     "clipboard": r'class="highlight',
     "copybutton": r'class="highlight',
+    "sphinx_highlight": r"(?!)",  # `search.mjs` marks what was searched for
     "sphinx-design": r'class="(\S+ )*sd-',
     "design-tabs": r'class="(\S+ )*sd-tab-set',
 }
@@ -39,9 +40,11 @@ STYLES = [
     "copybutton.css",
     "mystnb.*.css",
     "katex/katex.min.css",
+    "face.css",
     "colors.css",
     "book.css",
     "figures.css",
+    "finding.css",
     "tables.css",
     "live/live.css",
     "explorables/explorables.css",
@@ -98,14 +101,23 @@ REPLACED = [
         r"\1",
     ),
 ]
+# Sphinx's own search, which finds whole pages and marks parts of words.
 SEARCH = (
     r'(?:<script defer src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>\s*){3}'
 )
 # Words of code that need no colour: names, brackets, spaces, and operators, which the theme paints
 # like strings. They are a third of a chapter's tags.
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
-# The title and the contents once more, for paper only: the search would show them as excerpts.
+# The title and the contents once more, for paper only.
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">)', re.DOTALL)
+UNUSED = [
+    "scripts/fontawesome.js",
+    "scripts/bootstrap.js",
+    "styles/theme.css",
+    "searchtools.js",
+    "language_data.js",
+    "sphinx_highlight.js",
+]
 ICON_RULE = re.compile(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"(\\?[^"]+)"\}')
 
 
@@ -130,8 +142,7 @@ def lean(page: str, name: str) -> str:
         page, found = re.subn(pattern, instead, page)
         if not found:
             LOG.warning("%s: the theme no longer has this (%s)", name, why, type="book")
-    if "search-results" not in page:  # the whole book's index, on every page but the search's
-        page = PRINTED.sub("", re.sub(SEARCH, "", page))
+    page = PRINTED.sub("", re.sub(SEARCH, "", page))
     return PLAIN.sub(r"\1", page)
 
 
@@ -150,28 +161,13 @@ def finish(app, exception) -> None:
             path.write_text(page, "utf8")
         text += page
     static = out / "_static"
-    show_formulas_once(static / "searchtools.js")
     lean_icons(static, text)
     lean_formulas(static / "katex/fonts", text)
     join_styles(out)
-    for name in ("scripts/fontawesome.js", "scripts/bootstrap.js", "styles/theme.css"):
+    for name in UNUSED:
         (static / name).unlink(missing_ok=True)
     for path in [*static.rglob("*.map"), *static.rglob("*.LICENSE.txt"), *static.rglob("*.ttf")]:
         path.unlink()
-
-
-def show_formulas_once(search: Path) -> None:
-    """Let Sphinx's search, which cuts excerpts from pages, leave out what only screen readers see.
-
-    It would show each formula three times. It has no setting for what it leaves out.
-    """
-    script = search.read_text("utf8")
-    left_out = '".headerlink", '
-    if left_out not in script:
-        LOG.warning("searchtools.js: no longer leaves out the links of headings", type="book")
-    if ".katex-mathml" not in script:
-        script = script.replace(left_out, f'{left_out}".katex-mathml", ')
-        search.write_text(script, "utf8")
 
 
 def join_styles(out: Path) -> None:

@@ -21,6 +21,9 @@ def write(app, exception) -> None:
     if not exception and app.builder.format == "html":
         dark = variables("dark")
         text = f"html {variables('light')}\n{DARK} {dark}\n{AUTO.format(dark)}\n"
+        for theme, palette in PALETTES.items():  # samples that show a theme in the other one too
+            text += f".swatch.on-{theme} {variables(theme)}\n"
+            text += f".swatch.on-{theme} {{ box-shadow: 0 0 0 .25rem {palette['page']}; }}\n"
         Path(app.outdir, "_static", "colors.css").write_text(text, "utf8")
 
 

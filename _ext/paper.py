@@ -19,10 +19,31 @@ COMMENT_OR_RULE = re.compile(r"/\*.*?\*/|([^{}/]+)\{([^{}]*)\}", re.DOTALL)
 DARK, LIGHT = (rf"\[data-theme=[\"']?{theme}[\"']?\]" for theme in ("dark", "light"))
 NARROW = re.compile(r"@media\s*\(max-width:[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
 HEADERLINK = ".headerlink"
+PAGE_WITHIN = '.toctree-wrapper > span[id^="document-"]'  # one that another page lists
+DRAWN = ".cell_output :is(img, svg, table)"
 LICENCE = "Text and figures: CC BY 4.0. Code: MIT licence."
 ANSWERS = "Hints, answers and solutions"
 LONGEST = 48  # lines of a cell that is kept on one page
 WIDEST = 82  # letters of a line of code that is set in full size
+# Sentences that are true on a screen, and what paper says instead.
+ON_PAPER = [
+    (r"answers are folded(, and so is the code that \w+ them)?", "answers close the chapter"),
+    (r"have folded answers", "have their answers at the end of the chapter"),
+    (r"with folded answers", "with answers at the end of the chapter"),
+    (r"in the folded code", "by the code at the end of the chapter"),
+    (r"The folded cell (?=\w+ 20 scores)", "A cell at the end of the chapter "),
+    (r"as the fold (<a[^>]*>above</a>) says", r"as is said \1"),
+    (
+        r"right on the page, in your browser (\(.*?\)): press Run",
+        r"on its web pages, in a browser \1",
+    ),
+    (r", and then move the slider\.", "."),
+    (
+        r"The slider changes the temperature\. \(Where the slider does not work, the table is",
+        "(The table is",
+    ),
+    (r"Take away the tick at [^.]*\.", "Without the division the row of <em>apple</em> changes."),
+]
 MOST = 5  # rows and columns of folded numbers that are worth their paper
 
 
@@ -68,12 +89,19 @@ class Book:
         article = self.page.article
         root = article.find("section")
         self.documents = [root]
-        for mark in root.select('.toctree-wrapper > span[id^="document-"]'):
+        marks = root.select(PAGE_WITHIN)
+        depths = [len(mark.find_parents(class_="toctree-wrapper")) for mark in marks]
+        for mark, depth in zip(marks, depths, strict=True):
+            if depth > 1:
+                continue  # it stays in the page that lists it
             section = mark.find_next_sibling("section")
             section.insert(0, mark.extract())
             self.documents.append(section.extract())
         for rest in root.select(".toctree-wrapper, .start, script"):
             rest.decompose()
+        for document in self.documents:
+            for table in document.select("table.autosummary"):
+                table.find_parent("section").decompose()  # the pages that it lists follow
 
     def tag(self, name: str, text: str = "", **attributes: str) -> Tag:
         """Return a new element; `class_` is its class."""
@@ -89,6 +117,7 @@ class Book:
         heads = []
         for number, document in enumerate(self.documents):
             self.unfold(document)
+            self.say_what_is_true(document)
             if number:  # a chapter is no longer a part of the first page
                 for level in range(2, 7):
                     for heading in document.find_all(f"h{level}"):
@@ -127,9 +156,12 @@ class Book:
 
     def mend_links(self) -> None:
         """Give each place one name, and each link the name of its place."""
+        pages = [
+            *self.documents,
+            *(mark.find_next("section") for d in self.documents for mark in d.select(PAGE_WITHIN)),
+        ]
         titles = {
-            words(document.find(["h1", "h2"]), numbered=False).get_text(): number
-            for number, document in enumerate(self.documents)
+            words(page.find(["h1", "h2", "h3"]), numbered=False).get_text(): page for page in pages
         }
         places = [
             {tag["id"]: tag for tag in [document, *document.find_all(id=True)] if tag.get("id")}
@@ -153,7 +185,7 @@ class Book:
                 where = [places[number], works, everywhere]
                 if name.startswith("#"):  # to a page, whose name is lost but for its title
                     name = name[1:]
-                    where = [places[titles[link.get_text()]]]
+                    where = [{name: titles[link.get_text()]}]
                 elif before:
                     where = where[1:]
                 found = next(place[name] for place in where if name in place)
@@ -169,6 +201,9 @@ class Book:
                 fold.summary.decompose()
                 fold.unwrap()
         for fold in document.select("details.hide"):
+            if fold.parent.select_one(DRAWN):  # a reader of paper cannot open how it is drawn
+                fold.decompose()
+                continue
             fold.summary.decompose()
             fold.unwrap()
         for cell in document.select("div.cell"):
@@ -177,9 +212,24 @@ class Book:
             )
             cell["class"] += ["long"] if lines > LONGEST else []
             cell["class"] += ["your-turn"] if cell.select_one(".d2l-check") else []
+        for drawing in document.select(".explorable"):
+            drawing.decompose()  # it stands beside a figure, and says what to move
         for code in document.find_all("pre"):
             if max(map(len, code.get_text().split("\n"))) > WIDEST:
                 code["class"] = "wide"
+
+    def say_what_is_true(self, document: Tag) -> None:
+        """Put what holds on paper in the place of what holds on a screen."""
+        for text in document.find_all(["p", "li", "figcaption"]):
+            if text.find(["p", "li"]):
+                continue
+            before = " ".join(text.decode_contents().split())
+            after = before
+            for screen, paper in ON_PAPER:
+                after = re.sub(screen, paper, after)
+            if after != before:
+                text.clear()
+                text.append(BeautifulSoup(after, "html.parser"))
 
     def open_folds(self, document: Tag) -> None:
         """Open the folds of a page on which things are looked up, where they stand."""
@@ -245,10 +295,8 @@ class Book:
         cover = self.tag("section", class_="cover")
         cover.append(self.tag("p", html.escape(self.title), class_="title"))
         cover.append(self.tag("p", first.p.extract().get_text(), class_="promise"))
-        if idea := first.select_one(".idea"):
-            cover.append(idea := copy.copy(idea))
-            for place in idea.select("[id]"):
-                del place["id"]
+        if idea := first.select_one(".idea img.only-light"):
+            cover.append(copy.copy(idea))
         for fact in filter(None, self.facts):
             cover.append(self.tag("p", html.escape(fact), class_="fact"))
         return cover

@@ -23,6 +23,8 @@ NO_NOTEBOOK = "is no notebook: it has no list of cells; restore it from git"
 OLD = "is in notebook format {format}: save it again with Jupyter, which writes format 4"
 NEW = "is in notebook format {format}, which this book cannot read: save it in format 4"
 WRONG_FORM = "is no notebook that Jupyter could read: at {where}: {reason}; restore it from git"
+SAME_ID = "has two cells of the id {id!r}: delete the id of one, then run `make notebooks`"
+HALF = "cell {number} holds half of a character ({half}), which no file can: write it again"
 NO_TYPE = "cell {number} is neither Markdown nor code: make it one, or delete it"
 PASTED = (
     "cell {number} holds a pasted picture ({names}), which no page can show: save it as a file in "
@@ -79,10 +81,20 @@ def require_form(notebook: dict[str, Any]) -> None:
     for error in nbformat.validator.iter_validate(plain, version=4, version_minor=4):
         where = " ".join(map(str, error.absolute_path)) or "the top"
         raise SourceError(WRONG_FORM.format(where=where, reason=error.message[:100]))
+    ids: set[str] = set()
     for number, cell in enumerate(notebook["cells"]):
-        if not isinstance(cell.get("id") or "", str):
-            where, reason = f"cells {number} id", "an id is a word"
+        name = cell.get("id") or ""
+        if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9-_]{0,64}", name):
+            where, reason = f"cells {number} id", "an id is a word of at most 64 letters"
             raise SourceError(WRONG_FORM.format(where=where, reason=reason))
+        if name and name in ids:
+            raise SourceError(SAME_ID.format(id=name))
+        ids.add(name)
+        try:
+            json.dumps(cell, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])
+            raise SourceError(HALF.format(number=number, half=half)) from None
 
 
 def parsed(text: str) -> dict[str, Any]:

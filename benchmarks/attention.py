@@ -140,7 +140,7 @@ def small():
             for _ in range(100):
                 function()
             best = min(best, time.process_time() - start)
-        print(f"small, masked: {name}: {1e4 * best:.0f} µs")
+        print(f"small, masked: {name}: {1e4 * best:.0f} microseconds")
 
 
 def main():

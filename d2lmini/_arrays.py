@@ -7,6 +7,7 @@ an underscore ask nothing, and read like their formulas.
 """
 
 import contextlib
+import math
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
@@ -23,6 +24,9 @@ else:
     A = TypeVar("A")
 
 
+LARGE = 2**22  # bytes, from which NumPy asks for large pages
+
+
 def is_torch(x: object) -> TypeGuard[Array]:
     """Tell whether `x` is a PyTorch tensor, without importing PyTorch."""
     torch = sys.modules.get("torch")  # array_api_compat asks the same through a cache, at which
@@ -37,9 +41,17 @@ def namespace(**arrays: Array) -> Any:
     TypeError
         If an argument is not an array, or if NumPy and PyTorch are mixed.
     """
-    if set(map(type, arrays.values())) == {np.ndarray}:
+    types, torch = set(map(type, arrays.values())), sys.modules.get("torch")
+    xp: Any
+    if types == {np.ndarray}:
         import array_api_compat.numpy as xp
 
+        return xp
+    if torch is not None and types == {torch.Tensor}:
+        import array_api_compat.torch as xp
+
+        for name, x in arrays.items():
+            _check_dense(name, x)
         return xp
     found = {name: namespace_of(name, x) for name, x in arrays.items()}
     first, *others = set(found.values())
@@ -176,6 +188,25 @@ def fill(x: Array, where: Array, number: float) -> None:
         x.detach().masked_fill_(where, number)
     else:
         np.copyto(x, number, where=where)
+
+
+def product(a: Array, b: Array) -> Any:
+    """Return ``a @ b``.
+
+    PyTorch gets its memory in small pages, whose first touch takes as long as the product itself.
+    NumPy asks Linux for large ones, and a large result of PyTorch's may stand there.
+    """
+    shape = (*a.shape[:-1], b.shape[-1])
+    if not is_torch(a) or is_compiling(a) or math.prod(shape) * a.itemsize < LARGE:
+        return a @ b
+    torch = sys.modules["torch"]
+    recorded = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
+    if recorded or a.shape[:-2] != b.shape[:-2] or not may_be_overwritten(a, b):
+        return a @ b
+    if a.device.type != "cpu":
+        return a @ b
+    room = torch.from_numpy(np.empty(math.prod(shape) * a.itemsize, dtype=np.uint8))
+    return torch.matmul(a, b, out=room.view(a.dtype).view(shape))
 
 
 def values_if_known(x: Array) -> Any:

@@ -90,7 +90,7 @@ def check_tables(**arrays: Array) -> None:
 
 def check_batch(**arrays: Array) -> None:
     """Raise ValueError unless the leading axes (all but the last two) broadcast together."""
-    first, *others = [tuple(x.shape[:-2]) for x in arrays.values()]
+    first, *others = [x.shape[:-2] for x in arrays.values()]
     for batch in others:
         if batch != first:
             break
@@ -205,8 +205,8 @@ def check_attention_mask(mask: Array | None, query: Array, key: Array) -> None:
 
 def batch_of(query: Array, key: Array) -> tuple[int, ...]:
     """Return the leading axes (all but the last two) of queries and keys together."""
-    batch, other = tuple(query.shape[:-2]), tuple(key.shape[:-2])
-    return batch if batch == other else np.broadcast_shapes(batch, other)
+    batch, other = query.shape[:-2], key.shape[:-2]
+    return tuple(batch) if batch == other else np.broadcast_shapes(batch, other)
 
 
 def broadcasts_to(x: Array, shape: tuple[int, ...]) -> bool:

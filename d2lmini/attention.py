@@ -33,7 +33,8 @@ def _attention(
     mask = _combined_mask(mask, *scores.shape[-2:], causal=causal, like=scores)  # (..., n, m)
     fresh = score is _scaled_dot_product_score  # what another score gives may be of its own keeping
     weights = _masked_softmax(xp, scores, mask, overwrite=fresh)  # (..., n, m): rows sum to 1, or 0
-    return Attention(xp.matmul(weights, value), weights)  # (..., n, d_v), in the wider dtype
+    value = xp.astype(value, weights.dtype, copy=False)  # another score's dtype may be wider
+    return Attention(weights @ value, weights)  # (..., n, d_v), (..., n, m)
 
 
 T = TypeVar("T")

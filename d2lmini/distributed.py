@@ -24,7 +24,7 @@ from d2lmini._checks import (
     whole_number,
 )
 from d2lmini._torch import Tensor, torch, xp
-from d2lmini.efficient import COLUMNS, _merged, _partial
+from d2lmini.efficient import BINARY, COLUMNS, _partial
 from d2lmini.masks import _no_later_key
 from d2lmini.scores import _scale_that_fits
 
@@ -372,16 +372,16 @@ class _Rounds(torch.autograd.Function):
                 messages = block.send(piece) if step + 1 < ring.size else []
                 k, v = (x[:, :, None].to(wide) for x in block.parts(piece))
                 for rows, visible in _rows(ring, block.owner, start, k.shape[-2], query, causal):
-                    scores = (query[..., rows, :].to(wide) * scale) @ k.mT
-                    part = _partial(xp, scores, v, visible)
+                    scores = (query[..., rows, :].to(wide) * (scale * BINARY)) @ k.mT
                     state = largest[..., rows, :], total[..., rows, :], output[..., rows, :]
-                    for kept, new in zip(state, _merged(xp, state, part), strict=True):
+                    after = _partial(xp, scores, v, visible, before=state)
+                    for kept, new in zip(state, after, strict=True):
                         kept.copy_(new)
                 if messages:
                     block.receive(piece, messages)
             block.moved()
         output /= total.where(total > 0, 1.0)
-        log_total = (largest + total.log()).where(total > 0, 0.0)  # e^(a - this) is the weight
+        log_total = (largest + total.log2()).where(total > 0, 0.0)  # 2^(b - this) is the weight
         result = output.to(value.dtype)
         ctx.save_for_backward(query, key, value, result, log_total)
         ctx.ring, ctx.causal, ctx.scale = ring, causal, scale
@@ -402,10 +402,10 @@ class _Rounds(torch.autograd.Function):
                 k, v = k[:, :, None], v[:, :, None]
                 for rows, visible in _rows(ring, block.owner, start, k.shape[-2], query, causal):
                     q, down = (x[..., rows, :].to(wide) for x in (query, slope))
-                    scores = (q * scale) @ k.mT
+                    scores = (q * (scale * BINARY)) @ k.mT
                     if visible is not None:
                         scores = scores.where(visible, -torch.inf)
-                    weights = (scores - log_total[..., rows, :]).exp()
+                    weights = (scores - log_total[..., rows, :]).exp2()
                     to_value += (weights.mT @ down).sum(2)
                     to_scores = weights * (down @ v.mT - mean[..., rows, :]) * scale
                     if visible is not None:

@@ -16,6 +16,7 @@ import numpy as np
 from d2lmini._arrays import (
     A,
     Array,
+    fill,
     floating,
     in_transform,
     is_compiling,
@@ -38,10 +39,13 @@ from d2lmini.scores import _scale_that_fits, _scaled_dot_product_score, _unit
 
 __all__ = ["linear_attention", "linformer_attention", "lsh_attention", "tiled_attention"]
 
-ROWS, COLUMNS = 256, 512  # queries and keys of a tile: its scores stay in a processor's cache
+BINARY = math.log2(math.e)  # e^a = 2^(a · this)
+ROWS, COLUMNS = 512, 256  # queries and keys of a tile: its scores stay in a processor's cache
+STRIP = 256  # queries whose mask is in memory at once, where PyTorch's kernel needs one
 CHUNK = 64  # tokens between two states of the recurrence
 
-# Of some keys: the largest score, the sum of the weights measured from it, the sum of the values
+# Of some keys: the largest score, the sum of the weights measured from it, the sum of the values.
+# Scores are those of powers of 2, which take half the time of powers of e.
 State: TypeAlias = tuple[A, A, A]
 
 
@@ -60,44 +64,65 @@ def _tiled_attention(
     n, m = query.shape[-2], key.shape[-2]
     outputs = []
     for top in range(0, n, rows):
-        q = query[..., top : top + rows, :] * scale  # (..., rows, d)
+        q = query[..., top : top + rows, :] * (scale * BINARY)  # (..., rows, d)
         state = None
         for left, right, visible in _tiles(xp, mask, causal, top, q, n, m, columns):
-            scores = q @ key[..., left:right, :].mT  # (..., rows, columns)
-            part = _partial(xp, scores, value[..., left:right, :], visible)
-            state = part if state is None else _merged(xp, state, part)
+            scores = (key[..., left:right, :] @ q.mT).mT  # (..., rows, columns), as Q Kᵀ
+            state = _partial(xp, scores, value[..., left:right, :], visible, before=state)
         if state is None:  # the first n - m queries of a causal mask see no key
             state = _partial(xp, q[..., :0], value[..., :0, :])
         outputs.append(_finished(xp, state))
     return xp.concat(outputs, axis=-2)
 
 
-def _partial(xp: Any, scores: A, value: A, visible: A | None = None) -> State[A]:
-    """Return M = max aⱼ, Σ exp(aⱼ - M) and Σ exp(aⱼ - M) vⱼ of some keys; uses the scores up."""
+def _partial(
+    xp: Any, scores: A, value: A, visible: A | None = None, before: State[A] | None = None
+) -> State[A]:
+    """Return M = max bⱼ, Σ 2^(bⱼ - M) and Σ 2^(bⱼ - M) vⱼ of some keys and of those `before`.
+
+    Here b = a log₂ e, so that 2^b = e^a. The scores are used up. In memory they best lie key by
+    key: NumPy compares whole rows of queries more quickly than the keys within a row.
+    """
     if visible is not None:
-        scores = xp.where(visible, scores, -xp.inf)
+        scores = _hidden(xp, scores, ~visible)
     fixed = scores.detach() if is_torch(scores) else scores  # what is subtracted cancels out
     if scores.shape[-1] == 0:
         largest = xp.sum(scores, axis=-1, keepdims=True) - xp.inf
     else:
         largest = xp.max(fixed, axis=-1, keepdims=True)  # (..., n, 1)
-    e = _exp_from(xp, scores, _finite(xp, largest))  # (..., n, m)
-    return largest, xp.sum(e, axis=-1, keepdims=True), e @ value
+    if before is not None:
+        largest = xp.maximum(before[0], largest)
+    shift = _finite(xp, largest)
+    e = _power_from(xp, scores, shift)  # (..., n, m)
+    total = e @ xp.ones((e.shape[-1], 1), dtype=e.dtype, device=e.device)  # a sum, but quicker
+    mixed = e @ value  # (..., n, d_v)
+    if before is not None:
+        fade = xp.exp2(before[0] - shift)
+        total += before[1] * fade
+        mixed += before[2] * fade
+    return largest, total, mixed
 
 
-def _exp_from(xp: Any, scores: A, shift: A) -> Any:
-    """Return exp(scores - shift), in NumPy where the scores stood: fresh memory is slow."""
+def _hidden(xp: Any, scores: A, hidden: A) -> A:
     if is_torch(scores):
-        return xp.exp(scores - shift)
+        return xp.where(hidden, -xp.inf, scores)
+    fill(scores, hidden, -math.inf)
+    return scores
+
+
+def _power_from(xp: Any, scores: A, shift: A) -> Any:
+    """Return 2^(scores - shift), in NumPy where the scores stood: fresh memory is slow."""
+    if is_torch(scores):
+        return xp.exp2(scores - shift)
     scores -= shift
-    return xp.exp(scores, out=scores)
+    return xp.exp2(scores, out=scores)
 
 
 def _merged(xp: Any, one: State[A], other: State[A]) -> State[A]:
     """Join what two sets of keys have given, as if they had been one set: the online softmax."""
     largest = xp.maximum(one[0], other[0])
     shift = _finite(xp, largest)
-    fade, other_fade = xp.exp(one[0] - shift), xp.exp(other[0] - shift)  # one of them is 1
+    fade, other_fade = xp.exp2(one[0] - shift), xp.exp2(other[0] - shift)  # one of them is 1
     total = one[1] * fade + other[1] * other_fade
     return largest, total, one[2] * fade + other[2] * other_fade
 
@@ -314,8 +339,8 @@ def _kernel_attention(
     else:  # its own triangle begins with the first key; a mask of all queries takes n × m
         blind = max(n - m, 0)
         pieces = [v.new_zeros((*q.shape[:-2], blind, width))]
-        for top in range(blind, n, ROWS):
-            bottom = min(top + ROWS, n)
+        for top in range(blind, n, STRIP):
+            bottom = min(top + STRIP, n)
             seen = bottom + m - n
             part = None
             if mask is not None:
@@ -561,7 +586,7 @@ def _lsh_attention(
         scores = cut(query)[0] @ cut(key)[1].mT / math.sqrt(d)
         times = xp.sum(xp.astype(shown, scores.dtype), axis=-1)
         scores = scores - xp.log(xp.where(visible, times, 1.0))  # each round adds its share
-        part = _unsorted(xp, _partial(xp, scores, cut(value)[1], visible), place)
+        part = _unsorted(xp, _partial(xp, scores * BINARY, cut(value)[1], visible), place)
         state = part if state is None else _merged(xp, state, part)
     assert state is not None
     return xp.where(state[1] == 0, value, _finished(xp, state))  # else there is only itself

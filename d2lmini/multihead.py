@@ -47,7 +47,7 @@ def _multi_head_attention(
     k = _share_heads(xp, k, layer.num_heads)  # (batch, h, m, d)
     v = _share_heads(xp, v, layer.num_heads)  # (batch, h, m, d)
     dropout = layer.dropout if layer.training else 0.0
-    if need_weights or _has_no_kernel(q, k, v):
+    if need_weights or _has_no_kernel(q, k, v, mask):
         heads, weights = _attention(xp, q, k, v, mask, causal)  # (batch, h, n, d), (batch, h, n, m)
         heads = heads if dropout == 0 else functional.dropout(weights, dropout) @ v
     else:
@@ -319,24 +319,29 @@ def _attention_kernel(
     else:
         mask = _combined_mask(mask, n, m, causal=causal, like=q)
     attend = functools.partial(
-        functional.scaled_dot_product_attention,
-        attn_mask=mask,
-        dropout_p=dropout,
-        is_causal=is_causal,
+        functional.scaled_dot_product_attention, dropout_p=dropout, is_causal=is_causal
     )
     batch = q.shape[:-3]
-    if len(batch) == 1 or not batch == k.shape[:-3] == v.shape[:-3] or mask is not None:
-        return attend(q, k, v)
-    # of other than four axes PyTorch would keep the weights in memory
+    if mask is not None:
+        mask = mask[(None,) * (q.ndim - mask.ndim)]
+    if len(batch) == 1 or not batch == k.shape[:-3] == v.shape[:-3]:
+        return attend(q, k, v, mask)
+    # of other than four axes, also of the mask, PyTorch would keep the weights in memory
+    if mask is not None:
+        shared = all(length == 1 for length in mask.shape[:-3])
+        own = mask if shared else mask.expand((*batch, *mask.shape[-3:]))
+        mask = own.reshape((-1, *mask.shape[-3:]))
     q, k, v = (x.reshape((-1, *x.shape[-3:])) for x in (q, k, v))
-    return attend(q, k, v).reshape((*batch, *q.shape[-3:]))
+    return attend(q, k, v, mask).reshape((*batch, *q.shape[-3:]))
 
 
-def _has_no_kernel(q: Tensor, k: Tensor, v: Tensor) -> bool:
+def _has_no_kernel(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> bool:
     """Tell whether the kernel does not serve these: vmap, forward-mode derivatives, no numbers."""
     if q.numel() * k.numel() * v.numel() == 0:
         return True
-    return not torch.compiler.is_compiling() and in_transform(q, k, v)
+    return not torch.compiler.is_compiling() and in_transform(
+        q, k, v, *([] if mask is None else [mask])
+    )
 
 
 if TYPE_CHECKING:

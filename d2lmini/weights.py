@@ -9,6 +9,7 @@ from typing import Any
 
 from d2lmini._arrays import (
     A,
+    Array,
     fill,
     floating,
     is_compiling,
@@ -23,15 +24,15 @@ from d2lmini._checks import check_mask, whole_number
 __all__ = ["masked_softmax", "softmax"]
 
 
-def _softmax(xp: Any, scores: A, axis: int = -1, out: A | None = None) -> A:
+def _softmax(xp: Any, scores: Array, axis: int = -1, out: Array | None = None) -> Any:
     """exp(a_i) / sum_j exp(a_j), written into `out`, which may be the scores, if there is one."""
     if is_torch(scores):
         return xp.softmax(scores, dim=axis, out=out)  # PyTorch's own: one pass instead of four
-    largest = xp.max(scores, axis=axis, keepdims=True, initial=-xp.inf)  # (..., n, 1)
+    largest = scores.max(axis=axis, keepdims=True, initial=-xp.inf)  # (..., n, 1)
     e = xp.subtract(scores, largest, out=out)  # (..., n, m)
     e = xp.exp(e, out=e)
     wide = xp.float32 if e.dtype == xp.float16 else e.dtype  # a float16 sum stalls at 2048
-    return xp.divide(e, xp.sum(e, axis=axis, keepdims=True, dtype=wide), out=e)
+    return xp.divide(e, e.sum(axis=axis, keepdims=True, dtype=wide), out=e)
 
 
 def _masked_softmax(
@@ -39,35 +40,41 @@ def _masked_softmax(
 ) -> A:
     """m_i exp(a_i) / sum_j m_j exp(a_j); 0 where the sum is 0.
 
-    With `overwrite` the scores are nobody else's, and what replaces them may take their place.
+    With `overwrite` the scores are nobody else's, and what replaces them may take their place:
+    fresh memory takes more time than arithmetic.
     """
-    visible = _visible(xp, scores, mask)  # (..., n, m)
-    masks = () if visible is None else (visible,)
-    overwrite = overwrite and may_be_overwritten(scores, *masks)
-    if overwrite and not getattr(scores, "requires_grad", False):
-        return _masked_softmax_in_place(xp, scores, visible, axis)
-    if visible is None:
-        return _softmax(xp, scores, axis)
-    has_key = xp.any(visible, axis=axis, keepdims=True)  # (..., n, 1)
-    if overwrite:  # unrecorded (the gradient of a score is 0 already where its weight is)
-        fill(scores, ~visible, -math.inf)
-        fill(scores, ~has_key, 0.0)  # a row of -inf would give NaN, and NaN a gradient NaN
-    else:
-        hidden = xp.astype(xp.where(has_key, -xp.inf, 0.0), scores.dtype, copy=False)
-        scores = xp.where(visible, scores, hidden)
-    weights = _softmax(xp, scores, axis)  # (..., n, m)
-    return xp.where(visible, weights, 0.0)  # so that a hidden key has no gradient, not even inf · 0
-
-
-def _masked_softmax_in_place(xp: Any, scores: A, visible: A | None, axis: int) -> A:
-    """Do the same where no gradient is asked for: fresh memory takes more time than arithmetic."""
-    if visible is None:
-        return _softmax(xp, scores, axis, out=scores)
-    hidden = ~visible
-    fill(scores, hidden, -math.inf)
-    weights = _softmax(xp, scores, axis, out=scores)  # NaN in a row without keys
-    fill(weights, hidden, 0.0)
+    overwrite = overwrite and may_be_overwritten(scores, *(() if mask is None else (mask,)))
+    if mask is not None:
+        scores = _filled(xp, scores, ~mask, -math.inf, overwrite)
+    blind = _rows_without_key(xp, scores, axis)  # (..., n, 1)
+    if blind is not None:  # -inf only would give NaN, and NaN a gradient NaN
+        scores = _filled(xp, scores, blind, 0.0, overwrite)
+    in_place = overwrite and not getattr(scores, "requires_grad", False)
+    weights = _softmax(xp, scores, axis, out=scores if in_place else None)  # (..., n, m)
+    if blind is not None:
+        weights = xp.where(blind, 0.0, weights)
+    if mask is not None and not in_place:  # it is 0 there: now its gradient is, too, not inf · 0
+        weights = xp.where(mask, weights, 0.0)
     return weights
+
+
+def _filled(xp: Any, scores: A, where: A, number: float, overwrite: bool) -> A:
+    if not overwrite:
+        return xp.where(where, number, scores)
+    fill(scores, where, number)  # unrecorded: the gradient of a score is 0 where its weight is
+    return scores
+
+
+def _rows_without_key(xp: Any, scores: A, axis: int) -> A | None:
+    """Tell which rows hold nothing but -inf; None if no row does."""
+    if 0 in scores.shape:
+        return None
+    if not is_compiling(scores):
+        first = scores[..., 0] if axis == -1 else scores.swapaxes(axis, -1)[..., 0]
+        least = values_if_known(first.min())
+        if least is not None and least > -math.inf:
+            return None  # as nearly always, without a look at the other keys
+    return xp.max(scores, axis=axis, keepdims=True) == -xp.inf
 
 
 def softmax(scores: A, *, axis: int = -1) -> A:
@@ -168,16 +175,6 @@ def masked_softmax(scores: A, mask: A | None = None, *, axis: int = -1) -> A:
         mask = xp.broadcast_to(mask, tuple(scores.shape))  # for an axis that is not the last
     with rounding_ignored(scores):
         return _masked_softmax(xp, scores, mask, axis)
-
-
-def _visible(xp: Any, scores: A, mask: A | None) -> A | None:
-    """Combine a mask with the rule that a score of -inf hides its key; None: nothing is hidden."""
-    if not is_compiling(scores) and math.prod(scores.shape) > 0:
-        least = values_if_known(scores.min())
-        if least is not None and least > -math.inf:
-            return mask
-    visible = scores != -xp.inf
-    return visible if mask is None else visible & mask
 
 
 def _check_axis(scores: A, axis: int) -> None:

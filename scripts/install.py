@@ -88,7 +88,10 @@ def pip(venv, log, *arguments):
     if done.returncode == 0:
         return
     text = log.read_text(errors="replace")
-    reasons = re.findall(r"^ERROR: (.*)", text, re.MULTILINE) or ["pip failed"]
+    reasons = re.findall(r"^ERROR: (.*)", text, re.MULTILINE)
+    if not reasons:
+        stopped = done.returncode < 0
+        reasons = ["pip was stopped before it was done: call again" if stopped else "pip failed"]
     if NO_NETWORK.search(text):
         reasons.append("pip cannot reach the package index: is there a network?")
     fail(f"{reasons[-1]} (all that pip said: {log})")

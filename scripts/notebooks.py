@@ -21,7 +21,8 @@ from pathlib import Path
 import nbformat
 import yaml
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+
+from d2lmini._terminal import careful_output
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "_ext"))
@@ -59,14 +60,29 @@ class NotebookError(Exception):
     """A notebook that cannot be stored."""
 
 
-def run(path: Path, folder: Path) -> nbformat.NotebookNode:
-    """Return the notebook as it is after running it in a folder; the file stays as it was."""
+def read(path: Path) -> nbformat.NotebookNode:
+    """Return the notebook in a file, or say what is wrong with it."""
     try:
-        notebook = read_notebook(path.read_text("utf8"))
+        return read_notebook(path.read_text("utf8"))
     except SourceError as error:
         raise NotebookError(f"{path.name} {error}") from None
     except UnicodeDecodeError:
         raise NotebookError(f"{path.name} is not in UTF-8: restore it from git") from None
+    except OSError as error:
+        raise NotebookError(f"{path.name} cannot be read: {error.strerror}") from None
+
+
+def store(path: Path, notebook: nbformat.NotebookNode) -> None:
+    """Write a notebook; where it cannot be written, the file stays as it was."""
+    try:
+        path.write_bytes(text_of(notebook).encode())  # what cannot be encoded empties no file
+    except (OSError, UnicodeEncodeError) as error:
+        raise NotebookError(f"{path.name} cannot be written: {error}") from None
+
+
+def run(path: Path, folder: Path) -> nbformat.NotebookNode:
+    """Return the notebook as it is after running it in a folder; the file stays as it was."""
+    notebook = read(path)
     normalise(notebook)
     client = NotebookClient(
         notebook,
@@ -78,7 +94,7 @@ def run(path: Path, folder: Path) -> nbformat.NotebookNode:
     )
     try:
         client.execute(env=os.environ | THREADS)
-    except CellExecutionError as error:
+    except Exception as error:  # of a cell, or a kernel that died, hung, or could not start
         raise NotebookError(f"{path.name}: {error}") from None
     notebook.metadata = nbformat.from_dict(METADATA)  # the kernel has added its version
     for number, cell in enumerate(notebook.cells):
@@ -133,9 +149,9 @@ def text_of(notebook: nbformat.NotebookNode) -> str:
 
 def tag_alone(path: Path) -> None:
     """Tag the live cells of a notebook, which keeps its outputs."""
-    notebook = read_notebook(path.read_text("utf8"))
+    notebook = read(path)
     tag_live(notebook)
-    path.write_text(text_of(notebook), encoding="utf-8")
+    store(path, notebook)
 
 
 def stored_with() -> str:
@@ -150,7 +166,11 @@ def stored_with() -> str:
 
 def main(paths: list[str]) -> int:
     """Run and store; return the exit status."""
+    careful_output()
     failed = False
+    if unknown := {word for word in paths if word.startswith("-")} - {"--tags"}:
+        print(f"there is no option {unknown.pop()}; there is --tags", file=sys.stderr)
+        return 2
     only_tags = "--tags" in paths
     paths = [path for path in paths if path != "--tags"]
     for path in [Path(p).resolve() for p in paths] or sorted(CHAPTERS.glob("*.ipynb")):
@@ -159,7 +179,7 @@ def main(paths: list[str]) -> int:
             if only_tags:
                 tag_alone(path)
                 continue
-            path.write_text(text_of(run(path, path.parent)), encoding="utf-8")
+            store(path, run(path, path.parent))
             if path.parent == CHAPTERS:
                 STORED_WITH.write_text(stored_with(), encoding="utf-8")
         except NotebookError as error:

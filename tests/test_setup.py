@@ -279,3 +279,14 @@ def test_an_environment_of_an_old_python_is_named(tmp_path):
     stand_in.chmod(0o755)
     with pytest.raises(SystemExit, match=r"holds Python 3\.8, and 3\.11 or newer is needed"):
         install.make_venv(tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no signals")
+def test_a_pip_that_is_stopped_is_said_to_be(tmp_path):
+    """By a machine short of memory, for example; the next call goes on."""
+    python = install.python_of(tmp_path)
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\nkill -9 $$\n")
+    python.chmod(0o755)
+    with pytest.raises(SystemExit, match="error: pip was stopped before it was done: call again"):
+        install.pip(tmp_path, tmp_path / "log", "install", "something")

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import d2lmini
+from d2lmini._terminal import careful_output, escaped
 from d2lmini.exercises import exercises
 from d2lmini.exercises.notebook import checked, code_cells, text_of
-from d2lmini.exercises.terminal import careful_output, escaped
 
 SECONDS, MEGABYTES = 120, 4096
 # A learner's code gets no other variable of the environment: tokens may stand there.

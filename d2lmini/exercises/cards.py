@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from d2lmini._terminal import for_terminal
 from d2lmini.exercises.model import Result, Status
-from d2lmini.exercises.terminal import for_terminal
 
 __all__ = ["Folded", "html", "in_notebook", "plain", "show", "show_value"]
 

@@ -35,6 +35,9 @@ class Mistake:
     fn: Callable[..., Any]
     also: tuple[Callable[..., Any], ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Mistake {self.id!r}>"
+
 
 def _call(submission: Callable[..., Any], *arguments: Any) -> Any:
     return submission(*arguments)
@@ -102,6 +105,9 @@ class Exercise:
     def signature(self) -> str:
         """How the answer is called, as in ``my_softmax(scores)``."""
         return f"{self.function}({', '.join(self.arguments)})"
+
+    def __repr__(self) -> str:
+        return f"<Exercise {self.name!r} of chapter {self.chapter}>"
 
     @property
     def function(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d2lmini._terminal import record
 from d2lmini.attention import attention
 from d2lmini.heads import merge_heads, split_heads
 from d2lmini.models.stored import read_npz
@@ -36,6 +37,9 @@ class LayerReading(NamedTuple):
     weights: Array
     before: Array
     after: Array
+
+    def __repr__(self) -> str:
+        return record(self)
 
 
 class MiniLMLayer:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2lmini._checks import whole_number
+from d2lmini._terminal import careful_output, record
 from d2lmini.attention import attention
 from d2lmini.cache import KeyValueCache
 from d2lmini.heads import merge_heads, split_heads
@@ -80,6 +81,9 @@ class Reading(NamedTuple):
 
     pieces: tuple[str, ...]
     weights: Array
+
+    def __repr__(self) -> str:
+        return record(self)
 
 
 class SmolLM:
@@ -296,6 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("text", help='what to continue, such as "The capital of France is"')
     parser.add_argument("--max-new-tokens", type=int, default=40, metavar="N")
     asked = parser.parse_args(arguments)
+    careful_output()
     try:
         pieces = SmolLM.load().generate(asked.text, max_new_tokens=asked.max_new_tokens)
     except (ImportError, ValueError) as error:

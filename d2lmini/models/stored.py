@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d2lmini._terminal import record
+
 __all__ = ["Lookup", "LookupHead", "StoredReading", "load_lookup", "load_readings"]
 
 SHA256 = {
@@ -36,6 +38,9 @@ class StoredReading(NamedTuple):
     pieces: tuple[str, ...]
     weights: Array
     next_pieces: tuple[tuple[str, float], ...]
+
+    def __repr__(self) -> str:
+        return record(self)
 
 
 class LookupHead(NamedTuple):

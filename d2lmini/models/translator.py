@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from d2lmini._terminal import record
 from d2lmini._torch import Tensor, functional, nn, torch
 from d2lmini.additive import AdditiveAttention
 from d2lmini.models.training import train
@@ -22,6 +23,9 @@ class Translation(NamedTuple):
     text: str
     words: list[str]
     weights: Tensor
+
+    def __repr__(self) -> str:
+        return record(self)
 
 
 class Translator(nn.Module):

@@ -51,6 +51,7 @@ class Picture:
     cmap: Colormap
     words: Words
     layout: Layout
+    count: int  # of panels; the last row of wrapped ones may have fewer
 
     def empty(self) -> tuple[Figure, Any]:
         """Return a figure with one empty panel for each matrix."""
@@ -66,12 +67,14 @@ class Picture:
 
     def draw(self, *panels: Axes) -> None:
         """Fill the panels, and write what stands around them."""
-        rows, columns, _, _ = self.words.shape
+        columns = self.words.shape[1]
         cmap = dark_map(self.cmap) if COLORS["page"] != PALETTES["light"]["page"] else self.cmap
-        for i, ax in enumerate(panels):
+        for ax in panels[self.count :]:
+            ax.set_axis_off()
+        for i, ax in enumerate(panels[: self.count]):
             row, column = divmod(i, columns)
             _draw_cells(ax, self, cmap, row, column)
-            _write_ticks(ax, self, left=column == 0, bottom=row == rows - 1)
+            _write_ticks(ax, self, left=column == 0, bottom=i + columns >= self.count)
         figure = cast("Figure", panels[0].figure)
         _write_labels(figure, self)
         if self.words.bar_ticks:

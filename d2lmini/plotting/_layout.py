@@ -2,13 +2,14 @@
 
 import math
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from d2lmini.plotting.theme import CSS_DPI, MAX_WIDTH, PNG_DPI
+from d2lmini.plotting.theme import COLUMN, CSS_DPI, MAX_WIDTH, PNG_DPI
 
 TICK, LABEL, TITLE, NUMBER = 8.0, 9.0, 9.5, 8.0  # sizes of text, in points
 LINE = 1.25 / 72  # inches of height for each point of size
@@ -255,17 +256,28 @@ def measure(words: Words, cell: tuple[float, float]) -> Layout:
     )
 
 
-def plan(words: Words, figsize: tuple[float, float] | None, *, number_width: float = 0.0) -> Layout:
+def plan(
+    words: Words,
+    figsize: tuple[float, float] | None,
+    *,
+    number_width: float = 0.0,
+    most: float = MAX_WIDTH,
+) -> Layout:
     """Find the cell size: square, as large as the page or the figure allows, on whole pixels.
 
     A long thin matrix is stretched until its short side can be seen. ``number_width`` is the width
-    of the widest number to be written into a cell.
+    of the widest number to be written into a cell, ``most`` that of the page.
 
     Raises
     ------
     ValueError
         If the panels do not fit side by side.
     """
+    if most > COLUMN and figsize is None:
+        with suppress(ValueError):
+            layout = plan(words, None, number_width=number_width, most=COLUMN)
+            if not _leaves_names_out(words, layout):
+                return layout
     rows, columns, queries, keys = words.shape
     shortest = min(0.3, 3.6 / columns)
 
@@ -277,7 +289,7 @@ def plan(words: Words, figsize: tuple[float, float] | None, *, number_width: flo
     if figsize is None:
         named = NAMED_CELL if words.xticks or words.yticks else 0.0
         side = max(_wanted_side(columns, queries, keys), named, roomy)
-        limits = _down(MAX_WIDTH, CSS_DPI), math.inf
+        limits = _down(most, CSS_DPI), math.inf
     else:
         side = min(figsize[0] / (columns * keys), figsize[1] / (rows * queries))
         limits = figsize
@@ -296,7 +308,7 @@ def plan(words: Words, figsize: tuple[float, float] | None, *, number_width: flo
         smallest = max(NARROWEST / max(queries, keys), number_width)
         if side < smallest:
             layout = laid_out(smallest)
-    if layout.panel[0] < NARROWEST or (figsize is None and layout.width > MAX_WIDTH):
+    if layout.panel[0] < NARROWEST or (figsize is None and layout.width > most):
         panels = "columns of panels do" if columns > 1 else "column of panels does"
         raise ValueError(
             f"matrices: {columns} {panels} not fit side by side in {limits[0]:.3g} "
@@ -312,6 +324,15 @@ def plan(words: Words, figsize: tuple[float, float] | None, *, number_width: flo
         height=layout.height + higher,
         left=layout.left + _down(wider / 2),
         top=layout.top + _down(higher / 2),
+    )
+
+
+def _leaves_names_out(words: Words, layout: Layout) -> bool:
+    """Tell whether a little more width could give more cells their name."""
+    named = [(words.xticks, layout.xticks), (words.yticks, layout.yticks)]
+    return any(
+        names and len(ticks.texts) < len(names) and len(names) * NAMED_CELL <= MAX_WIDTH
+        for names, ticks in named
     )
 
 

@@ -1,7 +1,6 @@
 """The one gate for words from outside: legal in every file, visible, and in their own direction."""
 
 import re
-import sys
 import unicodedata
 
 # Characters that leave no mark though their category says that they are letters, marks or signs.
@@ -80,32 +79,3 @@ def quoted(word: str) -> str:
     '“cat”'
     """
     return f"“{isolated(word)}”"
-
-
-def for_output(text: str) -> str:
-    """Return a text that can be printed here: where a sign cannot, another that can."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeError:
-        plain = str.maketrans(
-            {
-                "→": "->",
-                "−": "-",
-                "√": "sqrt ",
-                "α": "a",
-                "ᵢ": "_i",
-                "ₖ": "_k",
-                "␣": "_",
-                "×": "x",
-                "“": '"',
-                "”": '"',
-                "·": "*",
-                "÷": "/",
-                "∞": "inf",
-                "…": "...",
-                "Σ": "sum ",
-            }
-        )
-        return text.translate(plain).encode(encoding, "backslashreplace").decode(encoding)
-    return text

@@ -28,7 +28,7 @@ Point: TypeAlias = tuple[float, float]
 Kind: TypeAlias = Literal["query", "key", "value", "output", "weight", "muted"] | None
 
 KINDS = ("query", "key", "value", "output", "weight", "muted")
-TEXT, SMALL = 11.0, 10.0  # sizes of text, in points
+TEXT, SMALL = 11.0, 10.5  # sizes of text, in points
 LINE = 1.3 / 72  # inches from line to line for each point of size
 PITCH, CELL = 0.4, 0.34  # inches from cell to cell in a column, and a cell's height
 ROUND = 0.06  # inches: radius of a corner
@@ -90,7 +90,7 @@ class Part:
 
 
 class Diagram:
-    r"""A drawing of boxes, cells, bars, matrices and vectors in the book's four colours.
+    r"""A drawing of boxes, cells, bars, matrices and vectors in the book's five colours.
 
     It draws on the axes that `show_figure` gives for a canvas: places are in inches from the lower
     left corner, and what would not fit on the sheet is an error. Each thing has a kind, which gives

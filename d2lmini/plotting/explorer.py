@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from d2lmini._terminal import for_terminal
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._inputs import Bools, Floats
-from d2lmini.plotting._legible import for_output, isolated, quoted
+from d2lmini.plotting._legible import isolated, quoted
 from d2lmini.plotting._tables import explorer_script, table_style
 from d2lmini.weights import masked_softmax
 
@@ -138,7 +139,7 @@ class AttentionExplorer:
         for q in range(n):
             cells = "".join(f"{self._cell(q, k):>{wide[k]}}" for k in range(m))
             lines.append(f"{self._queries[q]:{side}}{cells}")
-        return for_output("\n".join([*lines, self.remark]))
+        return for_terminal("\n".join([*lines, self.remark]))
 
     def _repr_html_(self) -> str:
         """Return the table, the remark, and the script that finds them."""

@@ -52,7 +52,7 @@ def show_figure(
     alt : str
         The description for those who do not see the picture: what it shows, with its numbers.
     width, height : float
-        In inches. A figure wider than 6.4 is shrunk by the page; on a phone, all above 3.7 are.
+        In inches. A figure wider than 5.3 is shrunk by the page; on a phone, all above 3.7 are.
     rows, columns : int
         How many panels. The function gets one `matplotlib.axes.Axes` for each, in reading order.
     sharex, sharey : bool

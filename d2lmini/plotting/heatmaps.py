@@ -6,6 +6,7 @@ import d2lmini.plotting._matplotlib  # noqa: F401
 
 import difflib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import matplotlib
@@ -19,6 +20,7 @@ from d2lmini.plotting._inputs import Bools, Floats
 from d2lmini.plotting._layout import NUMBER, Words, plan, text_width
 from d2lmini.plotting.figures import draw_twice
 from d2lmini.plotting.shown import Shown
+from d2lmini.plotting.theme import PHONE
 
 __all__ = ["show_heatmaps"]
 
@@ -63,7 +65,8 @@ def show_heatmaps(
     titles : list of str, optional
         One per column, one per panel, or a list of rows.
     figsize : (float, float), optional
-        The least width and height, in inches. Without it, the figure is at most 6.4 inches wide.
+        The least width and height, in inches. Without it, the figure is 5.4 inches wide at
+        most, or 6.4 where that is too little.
     cmap : str or matplotlib colour map
         One hue cannot show a sign: where numbers are negative, ``"Reds"`` gives way to
         ``"RdBu_r"``, with red above 0 and blue below. Other maps are used as given.
@@ -170,12 +173,62 @@ def show_heatmaps(
         cmap=_colour_map(cmap, signed=limits[0] < 0 < limits[1]),
         words=words,
         layout=layout,
+        count=rows * columns,
     )
     alt = alt or describe(values, visible, words)
-    shown = draw_twice(picture.draw, picture.empty, alt, numbers_table(values, visible, words))
+    more = numbers_table(values, visible, words)
+    shown = draw_twice(picture.draw, picture.empty, alt, more)
+    if layout.width > PHONE and (small := _wrapped(picture, widest)):
+        shown.narrow = draw_twice(small.draw, small.empty, alt)
     if show:
         shown.show()
     return shown
+
+
+def _wrapped(picture: Picture, number_width: float) -> Picture | None:
+    """Return the picture for a phone: panels wrap; None if even one in a row does not fit."""
+    words, count = picture.words, picture.count
+    rows, columns, queries, keys = words.shape
+    heads = words.row_titles or [""] * rows
+    below = any(any(row) for row in words.titles[1:])  # or one stands over each column
+    titles = [
+        ", ".join(filter(None, (head, title)))
+        for head, row in zip(heads, words.titles, strict=True)
+        for title in (row if below else words.titles[0])
+    ]
+    for across in range(min(columns, 2), 0, -1):
+        down = -(-count // across)
+        spare = down * across - count
+        padded = [*titles, *[""] * spare]
+        folded = replace(
+            words,
+            shape=(down, across, queries, keys),
+            titles=[padded[i : i + across] for i in range(0, len(padded), across)],
+            row_titles=[],
+        )
+        if across == columns:
+            folded = words
+        try:
+            layout = plan(folded, None, number_width=number_width, most=PHONE)
+        except ValueError:  # the panels, or their words, are too wide
+            continue
+        fit = number_width + 0.04 <= layout.cell[0]
+        return replace(
+            picture,
+            values=_rewrapped(picture.values, folded.shape),
+            visible=_rewrapped(picture.visible, folded.shape),
+            numbers=picture.numbers if fit else None,
+            words=folded,
+            layout=layout,
+        )
+    return None
+
+
+def _rewrapped(panels: Any, shape: tuple[int, int, int, int]) -> Any:
+    """Return panels in other rows and columns, the last row filled up with zeros."""
+    flat = panels.reshape(-1, *shape[2:])
+    spare = shape[0] * shape[1] - len(flat)
+    return np.pad(flat, ((0, spare), (0, 0), (0, 0))).reshape(shape)
 
 
 def _colour_map(cmap: Any, *, signed: bool) -> Colormap:

@@ -6,6 +6,7 @@ import d2lmini.plotting._matplotlib  # noqa: F401
 
 import base64
 import io
+import os
 import shutil
 from collections.abc import Callable, Container, Mapping
 from html import escape
@@ -16,7 +17,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from d2lmini.plotting._legible import for_output
+from d2lmini._terminal import for_terminal
 from d2lmini.plotting._svg import data_address
 from d2lmini.plotting.theme import CSS_DPI, PALETTES, PNG_DPI, book_style, running_shell
 
@@ -85,6 +86,8 @@ class Shown:
         The panels, always two-dimensional.
     alt : str
         The description that stands for the picture where it cannot be seen.
+    narrow : Shown or None
+        The same for a page on a phone, where this one is too wide for it.
 
     Notes
     -----
@@ -119,19 +122,20 @@ class Shown:
         self.alt = alt
         self._drawings = drawings  # SVG for "light" and "dark"
         self._more = more  # HTML that follows the picture
+        self.narrow: Shown | None = None
         self._on_page = False
 
     def __repr__(self) -> str:
         """Return the description: the same words on every run."""
-        return for_output(self.alt)
+        return for_terminal(self.alt)
 
     def savefig(self, fname: Any, **kwargs: Any) -> None:
         """Save the figure; png, svg and pdf have the same bytes on every run.
 
         Parameters
         ----------
-        fname : path or file object
-            Where to; the ending gives the format.
+        fname : path, file object or PdfPages
+            Where to; the ending gives the format. Into pages of PDF it goes as the next one.
         **kwargs
             As in `matplotlib.figure.Figure.savefig`; ``dpi`` is 192 unless given.
 
@@ -142,12 +146,16 @@ class Shown:
         RuntimeError
             If the format is pgf and XeLaTeX is not installed.
         """
-        named = "" if hasattr(fname, "write") else Path(fname).suffix[1:]
+        if hasattr(fname, "attach_note"):  # matplotlib's PdfPages
+            named = "pdf"
+            kwargs.setdefault("format", named)
+        else:
+            named = "" if hasattr(fname, "write") else Path(os.fsdecode(fname)).suffix[1:]
         kind = str(kwargs.get("format") or named or "png").lower()
         kinds = self.figure.canvas.get_supported_filetypes()
         if kind not in kinds:
             raise ValueError(f"there is no format {kind!r}; there are {', '.join(sorted(kinds))}")
-        if stamps := _UNSTAMPED.get(kind, {}) | (kwargs.get("metadata") or {}):
+        if stamps := _UNSTAMPED.get(kind, {}) | (kwargs.pop("metadata", None) or {}):
             kwargs["metadata"] = stamps  # other formats refuse any, an empty one as well
         with book_style():
             if kind == "pgf" and not shutil.which(matplotlib.rcParams["pgf.texsystem"]):
@@ -163,12 +171,15 @@ class Shown:
     def html(self) -> str:
         """Return the picture for a page of any theme: an image, and what may follow it."""
         width, height = self._size()
-        light, dark = (
-            data_address(self.svg(theme).encode(), "image/svg+xml") for theme in ("light", "dark")
+        light, dark, *narrow = (
+            data_address(drawing.encode(), "image/svg+xml")
+            for shown in (self, self.narrow)
+            for drawing in (shown.svg(theme) for theme in PALETTES if shown)
         )
+        phone = ";--phone:url({});--phone-dark:url({})".format(*narrow) if narrow else ""
         return (
             f'<div class="d2lmini-figure">{DARK_STYLE}'
-            f'<span class="d2lmini-drawing" style="--dark:url({dark})">'
+            f'<span class="d2lmini-drawing" style="--dark:url({dark}){phone}">'
             f'<img src="{light}" alt="{escape(self.alt)}" width="{width}" height="{height}" '
             f'style="display:block;margin:0;max-width:100%;height:auto"></span>{self._more}</div>'
         )

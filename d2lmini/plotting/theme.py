@@ -1,4 +1,4 @@
-"""The look of the book's figures: four colours with a meaning, and quiet axes."""
+"""The look of the book's figures: five colours with a meaning, and quiet axes."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,10 +16,10 @@ PALETTES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "light": MappingProxyType(
             {
                 "query": "#3569e7",  # blue
-                "key": "#cb380d",  # vermilion
-                "value": "#047b62",  # green
-                "output": "#90209b",  # purple
-                "weight": "#a50f15",  # the red of a heatmap
+                "key": "#b05a00",  # amber
+                "value": "#0a6862",  # teal
+                "output": "#8518a3",  # purple
+                "weight": "#95120c",  # the red of a heatmap, for the weights that it shows
                 "ink": "#1f2329",  # text
                 "muted": "#64707e",  # what stands back: a second curve, a small remark
                 "grid": "#dfe3e8",  # lines behind the data
@@ -28,11 +28,11 @@ PALETTES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         ),
         "dark": MappingProxyType(
             {
-                "query": "#4f89f3",
-                "key": "#e36634",
-                "value": "#28d08b",
-                "output": "#e6b3eb",
-                "weight": "#ff7b74",
+                "query": "#5d92f3",
+                "key": "#f9a031",
+                "value": "#23d89d",
+                "output": "#dcadf8",
+                "weight": "#f25f53",
                 "ink": "#ced6dd",
                 "muted": "#8f9baa",
                 "grid": "#2c3239",
@@ -63,12 +63,12 @@ class _Colors(Mapping[str, str]):
 
 
 COLORS: Mapping[str, str] = _Colors()
-"""One colour each for query, key, value and output, the same in every figure, table and page.
+"""One colour each for query, key, value, output and weight, the same wherever they are shown.
 
-Besides these four: ``weight``, ``ink``, ``muted``, ``grid`` and ``page``. Looked up while
+Besides these five: ``ink``, ``muted``, ``grid`` and ``page``. Looked up while
 `show_figure` draws for the dark page, a name gives the colour of the dark page; everywhere else
 that of the light one. All but the grid have a contrast of at least 4.5:1 to their page, so they
-serve for text as well, and the four stay distinct for readers without red or green cones.
+serve for text as well, and the five stay distinct for readers without one kind of cones.
 """
 
 
@@ -84,7 +84,9 @@ def drawing_for(theme: str) -> Iterator[None]:
 
 CSS_DPI = 96  # an inch on a page is 96 pixels of CSS
 PNG_DPI = 2 * CSS_DPI  # sharp on a dense screen
-MAX_WIDTH = 6.4  # inches: the text column of the book, so that no browser shrinks a figure
+MAX_WIDTH = 6.4  # inches: no browser on a desk shrinks a figure below its size in a notebook
+COLUMN = 5.4  # a page of the book draws larger; what is wider has smaller words there
+PHONE = 3.6  # inches: the column of a page on a phone
 
 _TEXT: dict[Any, Any] = {
     # The font that comes with matplotlib: the same on every machine.

@@ -12,11 +12,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from d2lmini._terminal import for_terminal, record
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._describe import VERY_LARGE, minus, two
 from d2lmini.plotting._inputs import Floats
 from d2lmini.plotting._layout import cut, text_width
-from d2lmini.plotting._legible import for_output, isolated, quoted
+from d2lmini.plotting._legible import isolated, quoted
 from d2lmini.plotting._tables import table_style
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
@@ -39,6 +40,9 @@ class Step(NamedTuple):
     name: str
     formula: str
     shape: str
+
+    def __repr__(self) -> str:
+        return record(self)
 
 
 class Places(NamedTuple):
@@ -212,7 +216,7 @@ class AttentionTrace:
             lines.append(f"{label:{side}}" + "".join(cells))
         sums = "".join(f"{_number(x):>8}" for x in self.output)
         lines.append(f"{'output = column sums':{side + 33}}{sums}")
-        return for_output("\n".join(line.rstrip() for line in lines))
+        return for_terminal("\n".join(line.rstrip() for line in lines))
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook and a page."""

@@ -22,26 +22,36 @@ def build(source: Path, output: Path, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def public_config(source: Path, folder: Path) -> Path:
+def public_config(source: Path, folder: Path, public: dict = PUBLIC) -> Path:
     """Write the configuration that a book would have if it were published; return its path."""
     config = yaml.safe_load((source / "_config.yml").read_text("utf8"))
     sphinx = config["sphinx"]
     sphinx["local_extensions"] = {
         name: str(source / path) for name, path in sphinx["local_extensions"].items()
     }
-    sphinx["config"]["public"] = dict(PUBLIC)
-    if os.environ.get("PYODIDE_DIR"):  # as the workflow publishes it
+    sphinx["config"]["public"] = dict(public)
+    if public and os.environ.get("PYODIDE_DIR"):  # as the workflow publishes it
         sphinx["config"]["live"] = {"self_host": True}
     path = folder / "public.yml"
     path.write_text(yaml.safe_dump(config), "utf8")
     return path
 
 
+def build_private(source: Path, folder: Path) -> tuple[int, str]:
+    """Build a book as it is for those who have no address for it, once it is published as well."""
+    config = yaml.safe_load((source / "_config.yml").read_text("utf8"))["sphinx"]["config"]
+    if not (config.get("public") or {}).get("address"):
+        return build(source, folder)
+    return build(source, folder, "--config", str(public_config(source, folder, {})))
+
+
 def pages_of(toc: Path) -> list[str]:
     """Return the pages that a table of contents names, the first one first."""
     content = yaml.safe_load(toc.read_text("utf8"))
     parts = content.get("parts", [content])
-    return [content["root"]] + [page["file"] for part in parts for page in part["chapters"]]
+    chapters = [chapter for part in parts for chapter in part["chapters"]]
+    listed = [page for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
+    return [content["root"], *(page["file"] for page in listed)]
 
 
 def once(tmp_path_factory, name: str, make):
@@ -60,7 +70,7 @@ def once(tmp_path_factory, name: str, make):
 @pytest.fixture(scope="session")
 def building(tmp_path_factory):
     """Return the exit status, what was said, and where the pages are."""
-    folder, said = once(tmp_path_factory, "book", lambda folder: build(ROOT, folder))
+    folder, said = once(tmp_path_factory, "book", lambda folder: build_private(ROOT, folder))
     return *said, folder / "_build" / "html"
 
 

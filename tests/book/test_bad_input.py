@@ -60,12 +60,90 @@ DEFECTS |= {
         f"{LOST}.html is loaded from elsewhere",
     ),
 }
+REMOTE = {  # every way in which a piece of HTML loads something
+    "set": f'<img srcset="a.png 1x, {LOST}.png 2x" alt="x">',
+    "poster": f'<video poster="{LOST}.png"></video>',
+    "linked": f'<svg><image xlink:href="{LOST}.png"/></svg>',
+    "used": f'<svg><use href="{LOST}.svg#a"/></svg>',
+    "style": f'<p style="background: url({LOST}.png)">x</p>',
+    "sheet": f'<style>@import "{LOST}.css";</style><p>x</p>',
+    "font": f"<style>@font-face {{ src: url('{LOST}.woff2') }}</style><p>x</p>",
+    "frame": f'<iframe src="{LOST}.html"></iframe>',
+    "object": f'<object data="{LOST}.svg"></object>',
+    "within": f"<iframe srcdoc='<img src=\"{LOST}.png\">'></iframe>",
+    "module": f'<script type="module">import x from "{LOST}/x"</script>',
+    "require": f"<script>require.config({{paths: {{p: '{LOST}.min.js'}}}})</script>",
+    "link": f'<link rel="stylesheet" href="{LOST}.css"><p>x</p>',
+    "plain": '<img src="http://example.org/lost.png" alt="x">',
+    "slashes": '<img src=" //example.org/lost.png" alt="x">',
+    "own-machine": '<img src="file:///home/me/lost.png" alt="x">',
+    "drawn": "<img alt='x' src='data:image/svg+xml,"
+    f'<svg xmlns="http://www.w3.org/2000/svg"><image href="{LOST}.png"/></svg>\'>',
+}
+DEFECTS |= {
+    f"remote-{name}.ipynb": (with_output(**{"text/html": html, "text/plain": "x"}), "cell 1 loads ")
+    for name, html in REMOTE.items()
+}
+STOPPED = {  # what the policy of a page keeps from running or playing
+    "sound": '<audio controls src="data:audio/wav;base64,UklGRg=="></audio>',
+    "film": '<video><source src="data:video/mp4;base64,AAAA"></video>',
+    "page": '<iframe src="data:text/html,hello"></iframe>',
+    "object": '<object data="local.svg"></object>',
+    "button": '<button onclick="alert(1)">x</button>',
+}
+DEFECTS |= {
+    f"stopped-{name}.ipynb": (
+        with_output(**{"text/html": html, "text/plain": "x"}),
+        "which the policy of pages stops",
+    )
+    for name, html in STOPPED.items()
+}
+VIEW = {"model_id": "a", "version_major": 2, "version_minor": 0}
+WIDGET = {"application/vnd.jupyter.widget-view+json": VIEW, "text/plain": "slider"}
+DEFECTS |= {
+    "other-state.ipynb": (
+        with_output(**WIDGET).replace(
+            '"metadata": {},\n "nbformat"',
+            '"metadata": {"widgets": {"application/vnd.jupyter.widget-state+json": '
+            '{"state": {"b": {}}, "version_major": 2, "version_minor": 0}}},\n "nbformat"',
+        ),
+        "cell 1 holds a widget without its state",
+    ),
+    "beside.ipynb": (
+        with_output(**{"application/javascript": "1", "text/plain": "x"}),
+        "cell 1 holds a script",
+    ),
+    "chart.ipynb": (
+        with_output(**{"application/vnd.plotly.v1+json": {"data": []}, "text/plain": "Figure()"}),
+        "cell 1 holds application/vnd.plotly.v1+json",
+    ),
+    "webp.ipynb": (with_output(**{"image/webp": "UklGRg==", "text/plain": "x"}), "image/webp"),
+    "button.md": ('# A button\n\n<button onclick="alert(1)">x</button>\n', "onclick"),
+}
 # flamegraph-rs/flamegraph#166: a drawing that no browser can read
 BROKEN = base64.b64encode(
     b"<svg xmlns='http://www.w3.org/2000/svg'><text>\x1b</text></svg>"
 ).decode()
 DRAWN = f'<img src="data:image/svg+xml;base64,{BROKEN}" alt="a drawing">'
+ADDRESSES = {  # every way in which an address can hold a drawing
+    "escaped": "data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22%3E%3Cg%3E%3C/svg%3E",
+    "as-text": "data:image/svg+xml;utf8,&lt;svg xmlns='http://www.w3.org/2000/svg'&gt;&lt;g&gt;",
+    "colour": "data:image/svg+xml;charset=utf-8,"
+    "&lt;svg xmlns='http://www.w3.org/2000/svg' fill='#fff'/&gt;",
+    "no-name": "data:image/svg+xml,%3Csvg/%3E",
+}
 DEFECTS |= {
+    f"address-{name}.ipynb": (
+        with_output(**{"text/html": f'<img src="{address}" alt="x">', "text/plain": "x"}),
+        "cell 1 holds a drawing that cannot be read",
+    )
+    for name, address in ADDRESSES.items()
+}
+DEFECTS |= {
+    "drawn-in-style.ipynb": (
+        with_output(**{"text/html": f"<p style='--dark:url(data:image/svg+xml;base64,{BROKEN})'>"}),
+        "cell 1 holds a drawing that cannot be read",
+    ),
     "drawing.ipynb": (
         with_output(**{"text/html": DRAWN, "text/plain": "a drawing"}),
         "cell 1 holds a drawing that cannot be read",

@@ -15,6 +15,7 @@ import pytest
 import quickjs
 
 import d2lmini
+import d2lmini.models
 from tests.book import checks
 from tests.book.building import ROOT
 
@@ -146,6 +147,114 @@ def test_heads(rng):
             )
             close(one["output"], result.output[0])
             close(one["weights"], result.weights[:, 0])
+
+
+def test_rotary(rng):
+    cases = [
+        (rng.normal(0, 2, 2 * pairs), 15 * int(at), float(base))
+        for pairs, at, base in zip(
+            *rng.integers(1, 5, (2, CASES)), rng.uniform(2, 1e4, CASES), strict=True
+        )
+    ]
+    found = run("rotary", [[x.tolist(), at, base] for x, at, base in cases])
+    for one, (x, at, base) in zip(found, cases, strict=True):
+        close(one, d2lmini.rotary(x[None], start=at, base=base)[0])
+
+
+def test_online(rng):
+    cases = [
+        (rng.normal(0, 5, m), rng.normal(0, 9, m), int(size))
+        for m, size in zip(*rng.integers(1, 9, (2, CASES)), strict=True)
+    ]
+    found = run("online", [[a.tolist(), v.tolist(), size] for a, v, size in cases])
+    for steps, (scores, values, size) in zip(found, cases, strict=True):
+        ends = [min(end, len(scores)) for end in range(size, len(scores) + size, size)]
+        for step, end in zip(steps, ends, strict=True):
+            e = np.exp(scores[:end] - scores[:end].max())
+            close([step["largest"], step["total"]], [scores[:end].max(), e.sum()])
+            close(step["mixed"], e @ values[:end])
+            close(step["output"], d2lmini.softmax(scores[:end]) @ values[:end])
+
+
+def with_mistake(bug, products, width, heads):
+    """Return the weights of chapter 9's exhibits, written with the library."""
+    n, m = products.shape
+    sees = {
+        "upside": ~d2lmini.causal_mask(n, m, like=products),
+        "late": np.tri(n, m, m - n + 1, dtype=bool),
+        "corner": np.tri(n, m, dtype=bool),
+    }.get(bug, d2lmini.causal_mask(n, m, like=products))
+    scores = products / np.sqrt(width * heads if bug == "width" else width)
+    if bug == "axis":
+        return d2lmini.masked_softmax(scores.T, sees.T).T
+    return d2lmini.masked_softmax(scores, sees)
+
+
+@pytest.mark.parametrize("bug", ["", "upside", "late", "corner", "width", "axis"])
+def test_mistakes(rng, bug):
+    cases = []
+    for n, more in zip(*rng.integers(1, 5, (2, CASES)), strict=True):
+        cases.append((rng.normal(0, 5, (n, n + more - 1)), int(rng.integers(1, 9)), 4))
+    given = [[bug, products.tolist(), width, heads] for products, width, heads in cases]
+    tests = run("holds", given)
+    for one, kept, case in zip(run("exhibit", given), tests, cases, strict=True):
+        products, width, heads = case
+        n, m = products.shape
+        weights, right = with_mistake(bug, *case), with_mistake("", *case)
+        close(one, weights)
+        alone = np.zeros((n, m))
+        for i in range(n):
+            end = i + m - n + 1
+            alone[i, :end] = with_mistake(bug, products[i : i + 1, :end], width, heads)[0]
+        assert kept == [
+            np.allclose(weights, right, atol=1e-9, rtol=0),
+            np.allclose(weights.sum(axis=-1), 1, atol=1e-9, rtol=0),
+            not np.triu(weights, m - n + 1).any(),
+            np.allclose(weights, alone, atol=1e-9, rtol=0),
+        ]
+    assert all(all(kept) for kept in tests) == (bug == "")
+
+
+def test_half_precision():
+    bits = list(range(0x7C00))  # all that are finite and not negative
+    expected = np.array(bits, dtype=np.uint16).view(np.float16).astype(float)
+    close(run("half", [[one] for one in bits]), expected)
+
+
+@pytest.mark.skipif(not NODE, reason="Node is not installed, and QuickJS gets no files from here")
+def test_a_page_reads_the_weights_that_are_stored(rng, built):
+    readings = list(d2lmini.models.load_readings().items())
+    chosen = [(int(rng.integers(7)), *map(int, rng.integers([30, 9]))) for _ in range(CASES)]
+    folder = built / "_static/explorables"
+    files = {text: f"reading-{i}.bin" for i, text in enumerate(explorables.stored())}
+    calls = []
+    for which, layer, head in chosen:
+        text, reading = readings[which]
+        calls.append([str(folder / files[text]), len(reading.pieces), layer, head])
+    code = f"import {{ rowsOf }} from {json.dumps((FOLDER / 'math.mjs').as_uri())};"
+    code += "import { readFileSync } from 'node:fs'; const calls = JSON.parse(readFileSync(0));"
+    code += "const file = (name) => { const b = readFileSync(name);"
+    code += "return b.buffer.slice(b.byteOffset, b.byteOffset + b.length); };"
+    code += "console.log(JSON.stringify(calls.map(([f, ...a]) => rowsOf(file(f), ...a))))"
+    command = [NODE, "--input-type=module", "--eval", code]
+    done = subprocess.run(
+        command, input=json.dumps(calls), capture_output=True, text=True, check=True
+    )
+    for rows, (which, layer, head) in zip(json.loads(done.stdout), chosen, strict=True):
+        weights = readings[which][1].weights[layer, head]
+        for i, row in enumerate(rows):
+            close(row, weights[i, : i + 1].astype(float))
+        assert not np.triu(weights, 1).any()
+
+
+def test_the_training_that_is_scrubbed_is_the_chapter_s():
+    kept = explorables.trained()
+    assert kept["steps"] == [*range(0, 61, 4)]
+    assert kept["found"][0] < 0.2 and kept["right"][0] < 0.2, "noise, before a step is taken"
+    assert kept["found"][-1] > 0.99 and kept["right"][-1] > 0.99
+    last = np.array(kept["weights"][-1])  # (8, 16), in hundredths
+    assert (last.argmax(axis=1) == np.arange(8)).all()
+    assert (abs(np.sum(kept["weights"], axis=-1) - 100) <= 8).all(), "16 roundings of a half each"
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mjs")), ids=lambda path: path.stem)

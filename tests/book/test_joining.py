@@ -34,3 +34,8 @@ def test_a_module_may_be_made_by_the_build(tmp_path):
 def test_another_form_is_refused(tmp_path, line):
     with pytest.raises(ValueError, match="cannot join: "):
         joined(tmp_path, line)
+
+
+def test_comments_stay_behind(tmp_path):
+    text = joined(tmp_path, '// said\n/** So. */\n  const a = "// kept";\n\nb; // kept too\n')
+    assert text == 'const a = "// kept";\nb; // kept too\n'

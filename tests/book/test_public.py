@@ -16,7 +16,7 @@ from PIL import Image, ImageChops
 from _ext import public
 from scripts import card, pdf
 from tests.book import checks
-from tests.book.building import PUBLIC, ROOT, build, pages_of, public_config
+from tests.book.building import PUBLIC, ROOT, build, build_private, pages_of, public_config
 from tests.book.test_bad_input import NOTEBOOK, tiny_book
 
 ADDRESS, REPOSITORY = PUBLIC["address"], PUBLIC["repository"]
@@ -129,6 +129,14 @@ def test_nothing_of_it_without_the_setting(built):
         assert html.find("link", rel="canonical") is None
         assert html.find(class_="last-updated") is None
         assert not any("colab" in url or "mybinder" in url or ".pdf" in url for url in hrefs(path))
+
+
+def test_once_it_is_published_the_tests_still_have_a_book_that_is_not(tmp_path):
+    tiny_book(tmp_path, {})
+    public_config(tmp_path, tmp_path).rename(tmp_path / "_config.yml")
+    status, said = build_private(tmp_path, tmp_path)
+    assert status == 0, said
+    assert not (tmp_path / "_build" / "html" / "sitemap.xml").exists()
 
 
 def test_every_page_has_a_description_of_its_own(built):

@@ -32,14 +32,50 @@ MISSED = """
     .filter(e => e.type !== 'radio' || e.checked)  // the arrow keys lead to the others
     .filter(e => e.checkVisibility({visibilityProperty: true}) && !('reached' in e.dataset))
     .map(e => e.outerHTML.slice(0, 200))"""
-FLAT = "document.querySelectorAll('.highlight pre').forEach(p => p.textContent += '')"
 COLOURS = "{type: 'rule', values: ['color-contrast']}"
 # How far what is seen moves by itself while the page loads and is scrolled through.
 SHIFT = """shifted = 0;
 new PerformanceObserver(list => {
     for (const one of list.getEntries()) if (!one.hadRecentInput) shifted += one.value;
 }).observe({type: 'layout-shift', buffered: true})"""
-each = pytest.mark.parametrize("page", PAGES)
+# What scrolls sideways inside of the page, and whether it has the shadow that says so.
+SCROLLING = """[...document.querySelectorAll('article *')].filter(
+    e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 40
+        && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
+        && e.checkVisibility({visibilityProperty: true, opacityProperty: true})
+).map(e => ({
+    what: `${e.tagName} ${e.className} ${e.innerText.slice(0, 80)}`,
+    figure: !!e.closest('.d2lmini-figure, .d2lmini-table, .explorable, figure, table'),
+    formula: !!e.closest('.math'),
+    code: !!e.closest('.highlight:not(.cell_output .highlight)'),
+    shows: getComputedStyle(e).backgroundAttachment.includes('local'),
+}))"""
+# The smallest words of each drawing, in pixels; what stands higher or lower than its line is
+# smaller, and what is drawn smaller says nothing new.
+SMALL_WORDS = """async (wanted) => {
+    const found = [];
+    for (const image of document.querySelectorAll('article .d2lmini-figure img')) {
+        if (!image.checkVisibility()) continue;
+        const drawn = new DOMParser().parseFromString(
+            await (await fetch(image.currentSrc || image.src)).text(), 'image/svg+xml');
+        const svg = drawn.documentElement, width = svg.viewBox.baseVal.width;
+        const scale = image.getBoundingClientRect().width / width;
+        for (const word of svg.querySelectorAll('text')) {
+            const style = word.getAttribute('style') || '';
+            const size = /font(?:-size)?: *(?:[a-z0-9]+ )*([\\d.]+)px/.exec(style);
+            if (size && size[1] * scale < wanted) found.push(
+                `${(size[1] * scale).toFixed(1)} ${word.textContent} in ${image.alt.slice(0, 60)}`);
+        }
+    }
+    return found;
+}"""
+WIDTHS = (320, 390, 640, 768, 820, 1024, 1280, 1366)  # 640 and 320: 1280 at 200 % and at 400 %
+TEXT = 17  # pixels of a line of text
+# Each page is opened twice, as a computer and as a phone show it, and all is asked of it then.
+visits = pytest.mark.parametrize(
+    ("page", "width", "scheme"),
+    [(page, width, scheme) for page in PAGES for width, scheme in ((1280, "light"), (390, "dark"))],
+)
 
 
 def findings(tab, rules, where=WHERE) -> list[str]:
@@ -55,54 +91,53 @@ def findings(tab, rules, where=WHERE) -> list[str]:
     ]
 
 
-@each
-def test_each_page(visit, address, page):
-    seen = visit(page)
-    assert seen.said == []
-    assert seen.failed == []
-    assert seen.hosts() == {urlsplit(address).netloc}
-    assert all(answer.ok for answer in seen.responses)
-    assert len(seen.responses) <= 30
-    own = {path: size for path, size in seen.weights().items() if "/_images/" not in path}
-    assert sum(own.values()) <= 240_000, own
-    for scheme in ("light", "dark"):
-        for width in (1280, 390):
-            seen.tab.emulate_media(color_scheme=scheme)
-            seen.tab.set_viewport_size({"width": width, "height": 900})
-            seen.tab.wait_for_timeout(500)  # the theme makes what scrolls focusable after 300 ms
-            assert seen.tab.evaluate("document.documentElement.dataset.theme") == scheme
-            assert seen.tab.evaluate("document.documentElement.scrollWidth") <= width
-            assert findings(seen.tab, ALL_RULES) == [], (scheme, width)
-            seen.tab.evaluate(FLAT)  # axe walks even what it is told to leave out
+@visits
+def test_each_page(visit, address, page, width, scheme):
+    """All that is asked of a page in one visit; the steps are in the order of their traces."""
+    seen = visit(page, width, scheme)
+    moves_little(seen.tab)
+    is_light_and_alone(seen, address)
+    assert seen.tab.evaluate("document.documentElement.dataset.theme") == scheme
+    words_of_drawings_can_be_read(seen.tab, width)
+    if width == 1280 or page == PAGES[3]:
+        the_keyboard_reaches_everything(seen.tab)
+    if width == 1280:
+        nothing_is_beyond_an_edge(seen.tab)
+        seen.tab.set_viewport_size({"width": width, "height": 900})
+    shuts_nobody_out(seen.tab, scheme)
     assert seen.said == []
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@each
-def test_nothing_moves_by_itself(visit, page, scheme, width):
-    tab = visit(page, width, scheme).tab
+def moves_little(tab) -> None:
+    """Scroll through the page: by itself nothing moves."""
     tab.evaluate(SHIFT)
     for top in range(0, tab.evaluate("document.documentElement.scrollHeight"), 2500):
         tab.evaluate(f"scrollTo(0, {top})")
         tab.wait_for_timeout(20)
     tab.wait_for_timeout(200)
-    assert tab.evaluate("shifted") < 0.01
+    assert tab.evaluate("shifted") < 0.01, "the limit that the book sets itself"
 
 
-@each
-def test_nothing_is_wider_than_the_window(visit, page):
-    """A window of 1280 pixels at 200 % has room for 640, at 400 % for 320."""
-    tab = visit(page).tab
-    tab.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
-    for width in (320, 390, 640, 800, 1000, 1200):
-        tab.set_viewport_size({"width": width, "height": 900})
-        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+def is_light_and_alone(seen, address) -> None:
+    """It loads its own files, few of them, and says nothing."""
+    assert seen.said == []
+    assert seen.failed == []
+    assert seen.hosts() == {urlsplit(address).netloc}
+    assert all(answer.ok for answer in seen.responses)
+    assert len(seen.responses) <= 36
+    own = {path: size for path, size in seen.weights().items() if "/_images/" not in path}
+    assert sum(own.values()) <= 240_000, own
 
 
-@pytest.mark.parametrize(("page", "width"), [*((page, 1280) for page in PAGES), (PAGES[3], 390)])
-def test_the_keyboard_reaches_everything_and_shows_where_it_is(visit, page, width):
-    tab = visit(page, width).tab
+def words_of_drawings_can_be_read(tab, width) -> None:
+    """Words in a drawing are not much smaller than the text, of which a phone has less room."""
+    least = 9 if width == 390 else 0.75 * TEXT  # in the widest drawings; most have larger ones
+    assert tab.evaluate(SMALL_WORDS, least) == []
+
+
+def the_keyboard_reaches_everything(tab) -> None:
+    """Tab goes to all that can be used, and shows where it is."""
+    tab.evaluate("scrollTo(0, 0)")
     names = []
     for _ in range(1000):
         tab.keyboard.press("Tab")
@@ -113,6 +148,31 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(visit, page, widt
         names.append(at["name"])
     assert names[0] == "Skip to main content"
     assert tab.evaluate(MISSED) == []
+
+
+def nothing_is_beyond_an_edge(tab) -> None:
+    """The page scrolls down only; figures fit from 1280 on, code breaks on a phone."""
+    for width in WIDTHS:
+        tab.set_viewport_size({"width": width, "height": 900})
+        boxes = tab.evaluate(SCROLLING)
+        assert [box["what"] for box in boxes if not box["shows"]] == [], width
+        if width >= 1280:
+            assert [box["what"] for box in boxes if box["figure"] or box["formula"]] == [], width
+        if width < 577:
+            assert [box["what"] for box in boxes if box["code"]] == [], width
+        tab.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        tab.evaluate("document.querySelectorAll('article details').forEach(f => f.open = false)")
+
+
+def shuts_nobody_out(tab, scheme) -> None:
+    """Nothing for axe to say; in the other theme only colours differ."""
+    tab.wait_for_timeout(500)  # the theme makes what scrolls focusable after 300 ms
+    assert findings(tab, ALL_RULES) == []
+    other = {"light": "dark", "dark": "light"}[scheme]
+    tab.emulate_media(color_scheme=other)
+    tab.wait_for_function(f"document.documentElement.dataset.theme === '{other}'")
+    assert findings(tab, COLOURS) == [], other
 
 
 def test_axe_finds_what_is_wrong(visit):

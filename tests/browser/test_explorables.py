@@ -38,6 +38,9 @@ def test_it_begins_with_the_sentence_of_the_build(visit, name):
 TURNED = {
     "masks": ("[role=gridcell][tabindex='0']", "Space"),
     "heads": ("input[type=radio]:checked", "ArrowRight"),
+    "readings": ("input", "ArrowLeft"),  # it begins at its right end
+    "tiles": ("label:has-text('tiles read') input", "ArrowRight"),
+    "museum": ("input[type=radio]:checked", "ArrowRight"),
 }
 
 
@@ -51,7 +54,7 @@ def test_the_keyboard_moves_it(visit, name):
     for _ in range(29):  # an odd number: what was switched on and off again would not differ
         tab.keyboard.press(key)
     expect(says).not_to_have_text(before)
-    if name not in TURNED:
+    if control.get_attribute("type") == "range":
         assert control.get_attribute("aria-valuetext")
 
 
@@ -113,3 +116,111 @@ def test_the_path_of_the_point_stays_until_it_is_cleared(visit):
     assert path.evaluate(points) == 11
     found.get_by_role("button").click()
     assert path.evaluate(points) == 1
+
+
+def test_a_training_is_scrubbed_from_noise_to_a_diagonal(visit):
+    tab, found, says = opened(visit, "training")
+    darkest = """root => { const all = [...root.querySelectorAll('.ex-square')].map(
+        one => Number(one.style.getPropertyValue('--w')));
+        return Array.from({length: 8}, (_, i) => all.slice(16 * i, 16 * i + 16))
+            .map(row => row.indexOf(Math.max(...row))); }"""
+    assert found.evaluate(darkest) != list(range(8))
+    found.locator("input").focus()
+    tab.keyboard.press("End")
+    assert found.evaluate(darkest) == list(range(8))
+    expect(says).to_contain_text("on the diagonal")
+
+
+def test_the_score_stays_when_both_places_move(visit):
+    tab, found, says = opened(visit, "rotary")
+    both, apart = found.locator("input").all()
+    both.focus()
+    for place in (2, 3, 4):
+        tab.keyboard.press("ArrowRight")
+        expect(says).to_contain_text(f"stands at {place + 2} and the key at {place}, so the score")
+        expect(says).to_contain_text("the score is 1.15")
+    apart.focus()
+    tab.keyboard.press("Home")
+    expect(says).to_contain_text("At the same place")
+
+
+def test_any_head_is_asked_and_loaded_only_then(visit):
+    seen = visit("chapters/07-real-models")
+    found = seen.tab.locator("[data-explorable=readings]")
+    expect(found).to_have_attribute("data-state", "ready")
+    says = found.locator(".ex-says")
+    assert not [answer.url for answer in seen.responses if answer.url.endswith(".bin")]
+    found.get_by_role("slider", name="layer").fill("17")
+    found.get_by_role("slider", name="head").fill("1")
+    expect(says).to_contain_text("In head 17.1")
+    expect(says).to_contain_text("the piece just before it")
+    found.get_by_role("combobox").select_option(label="The capital of France is")
+    expect(says).to_contain_text("“is” takes")
+    found.locator(".ex-pieces span", has_text="of").click()
+    expect(says).to_contain_text("“of” takes")
+    files = [answer.url.rpartition("/")[2] for answer in seen.responses]
+    assert sorted(name for name in files if name.endswith(".bin")) == [
+        "reading-0.bin",
+        "reading-2.bin",
+    ]
+    assert seen.said == []
+
+
+def test_without_its_file_a_head_says_so(visit):
+    tab, found, says = opened(visit, "readings")
+    tab.context.route("**/*.bin", lambda route: route.abort())
+    found.get_by_role("slider", name="layer").fill("3")
+    expect(says).to_contain_text("could not be loaded")
+    tab.context.unroute_all()
+    found.get_by_role("slider", name="layer").fill("4")
+    expect(says).to_contain_text("In head 4.7")
+
+
+def test_tiles_of_any_size_end_in_the_same_answer(visit):
+    tab, found, says = opened(visit, "tiles")
+    for size in ("1 key", "2 keys", "4 keys"):
+        found.get_by_role("radio", name=size).check()
+        found.get_by_role("slider", name="tiles read").focus()
+        tab.keyboard.press("End")
+        expect(says).to_contain_text("the output so far is 9.00")
+
+
+def test_each_mistake_is_noticed_by_a_test(visit):
+    _, found, says = opened(visit, "museum")
+    found.get_by_role("radio", name="with the mistake").check()
+    seen = []
+    for number in range(5):
+        found.get_by_role("combobox").select_option(index=number)
+        found.page.wait_for_timeout(200)
+        seen.append(says.inner_text())
+        assert "notice" in seen[-1]
+    assert len(set(seen)) == 5
+    found.get_by_role("radio", name="as it should be").check()
+    expect(says).to_contain_text("all four tests hold")
+
+
+def test_two_heads_split_the_query_and_join_their_outputs(visit):
+    _, found, _ = opened(visit, "heads", reduced_motion="reduce")
+    halves = """root => [...root.querySelectorAll('.ex-glides')]
+        .map(group => group.getBoundingClientRect().toJSON())"""
+    one = found.evaluate(halves)
+    assert abs(one[0]["right"] - one[1]["left"]) < 3, "one vector, without a gap"
+    found.get_by_role("radio", name="two heads").check()
+    two = found.evaluate(halves)
+    assert two[1]["left"] - two[0]["right"] > 50
+    assert abs(two[2]["right"] - two[3]["left"]) < 3, "merged"
+
+
+def test_a_word_that_the_mouse_comes_near_asks(visit):
+    _, found, says = opened(visit, "masks")
+    found.locator(".ex-near").first.hover()
+    expect(says).to_contain_text("i sees every word")
+    assert found.locator(".ex-lines .ex-strong").text_content() == "i"
+
+
+@each
+def test_in_forced_colours_it_can_be_read(visit, name):
+    tab, _, _ = opened(visit, name, forced_colors="active")
+    drawing = tab.locator(".ex-drawing svg").first
+    ground = drawing.evaluate("svg => getComputedStyle(svg).backgroundColor")
+    assert ground != drawing.evaluate("svg => getComputedStyle(svg).fill")

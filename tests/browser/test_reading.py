@@ -59,14 +59,45 @@ def test_the_contents_of_a_page_close_when_one_is_chosen_on_a_phone(visit):
     assert tab.locator(place).bounding_box()["y"] < 300
 
 
-def test_a_solution_that_is_wider_than_a_phone_is_reached_by_keyboard(visit):
+def test_code_that_is_wider_than_a_phone_breaks_at_its_blanks(visit):
     tab = visit("chapters/01-database-analogy", width=390).tab
     solution = tab.locator("details.d2l-fold:has(.highlight)", has_text="trigram_vectors")
     solution.locator("summary").press("Enter")
     code = solution.locator("pre")
-    tab.wait_for_timeout(500)
-    assert code.evaluate("pre => pre.scrollWidth > pre.clientWidth")  # no line is broken
-    assert code.get_attribute("tabindex") == "0"
+    assert code.evaluate("pre => pre.scrollWidth <= pre.clientWidth")
+    lines = code.inner_text().rstrip().count("\n") + 1
+    height = (
+        "pre => pre.getBoundingClientRect().height / parseFloat(getComputedStyle(pre).lineHeight)"
+    )
+    assert code.evaluate(height) > lines + 1  # some are broken
+
+
+def test_drawings_and_text_have_the_same_face(visit):
+    tab = visit(CHAPTER).tab
+    assert tab.evaluate(
+        "document.fonts.check('16px Inter') && document.fonts.check('600 16px Inter')"
+    )
+    assert tab.evaluate("getComputedStyle(document.body).fontFamily").startswith("Inter")
+    address = tab.locator(".d2lmini-figure img.only-light").first.get_attribute("src")
+    drawn = tab.evaluate("async (address) => (await fetch(address)).text()", address)
+    assert "@font-face" in drawn and "data:font/woff2" in drawn
+
+
+def test_a_bar_does_not_stay_where_a_window_is_low(visit):
+    tab = visit(CHAPTER, width=320).tab
+    tab.set_viewport_size({"width": 320, "height": 225})  # 1280 by 900 at 400 %
+    tab.evaluate("scrollTo(0, 2000)")
+    assert tab.locator(".bd-header-article").bounding_box()["y"] < 0
+
+
+def test_bars_and_tints_stay_where_the_system_chooses_the_colours(visit):
+    tab = visit(CHAPTER, forced_colors="active").tab
+    drawn = "e => getComputedStyle(e).backgroundImage + getComputedStyle(e).backgroundColor"
+    table = tab.locator(".d2lmini-trace").first
+    bar = table.locator("td.d2lmini-bar").first.evaluate(drawn)
+    grounds = {cell.evaluate(drawn) for cell in table.locator("td.d2lmini-more").all()}
+    assert "gradient" in bar
+    assert len(grounds) > 2  # as many as there are contributions of unlike size
 
 
 def test_search_finds_the_causal_mask(visit):

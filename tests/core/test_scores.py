@@ -27,8 +27,9 @@ from d2lmini import (
     gaussian_score,
     scaled_dot_product_score,
 )
+from d2lmini.scores import __all__ as SCORES
 
-NAMES = ["dot product", "scaled dot product", "cosine", "gaussian", "bilinear", "additive"]
+NAMES = [name.removesuffix("_score").replace("_", " ") for name in SCORES]
 each_score = pytest.mark.parametrize("name", NAMES)
 NAN = float("nan")
 

@@ -5,6 +5,7 @@ import random
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -150,8 +151,7 @@ def test_an_endless_loop_is_stopped_outside_of_the_main_thread(short, body):
     results = []
     thread = threading.Thread(target=lambda: results.append(grade(answer(body))), daemon=True)
     thread.start()
-    thread.join(5)
-    assert not thread.is_alive()
+    thread.join()
     assert "stopped after" in results[0].head
 
 
@@ -192,8 +192,7 @@ def test_an_alarm_of_someone_else_still_rings():
     limits.signal.setitimer(limits.signal.ITIMER_REAL, 0.3)
     try:
         assert grade(right, name="softmax")
-        end = time.monotonic() + 3
-        while not rung and time.monotonic() < end:
+        while not rung:  # without end if it is lost
             time.sleep(0.01)
     finally:
         limits.signal.setitimer(limits.signal.ITIMER_REAL, 0)
@@ -808,8 +807,6 @@ def test_the_errors_of_numpy_that_the_reader_asks_for_reach_no_check(how):
 
 
 def test_a_session_in_which_every_warning_is_an_error():
-    import warnings
-
     def softmax(scores):
         warnings.warn("mine", stacklevel=1)
         return right(scores)
@@ -866,7 +863,9 @@ class TestSettingsOfTorch:
         import torch
 
         space = {"torch": torch}
-        exec(request.param[0], space)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what PyTorch loads for a setting
+            exec(request.param[0], space)
         yield
         exec(request.param[1], space)
 

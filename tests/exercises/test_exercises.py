@@ -30,7 +30,7 @@ CHAPTERS = sorted({exercise.chapter for exercise in EXERCISES})
 def test_a_chapter_has_something_to_begin_with_and_something_to_grow_by(chapter):
     found = [exercise for exercise in EXERCISES if exercise.chapter == chapter]
     difficulties = {exercise.difficulty for exercise in found}
-    assert len(found) >= 3
+    assert len(found) >= 3, "a reader chooses: give the chapter three exercises or more"
     assert difficulties & {"warm-up", "easy"}, "give the chapter an easy exercise"
     assert difficulties & {"medium", "hard"}, "give the chapter one that takes some thought"
 

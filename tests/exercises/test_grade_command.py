@@ -171,8 +171,9 @@ def test_an_endless_answer_is_stopped_and_the_notebook_goes_on(tmp_path):
     report = grade_notebook(
         write(
             tmp_path / "endless.ipynb",
-            "import d2lmini.exercises.grading\nd2lmini.exercises.grading.SECONDS = 0.3",
+            "import d2lmini.exercises.grading as g\nusual, g.SECONDS = g.SECONDS, 0.3",
             "@check\ndef softmax(scores):\n    while True: pass",
+            "g.SECONDS = usual",
             solved(find("weighted_average")),
         )
     )
@@ -562,7 +563,8 @@ def test_output_in_any_encoding(tmp_path, encoding):
     environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
     path = write(tmp_path / "a.ipynb", find("softmax").starter, "raise ValueError('αλφα')")
     show = "from d2lmini.exercises import *\ncheck(lambda s: 3 * s, name='softmax')\n"
-    show += "print(grade(lambda s: s, name='softmax'))\nhint('softmax'); solution('softmax')"
+    show += "print(grade(lambda s: s, name='softmax'))\nhint('softmax'); solution('softmax')\n"
+    show += "for e in exercises(): print(e, e.mistakes); hint(e.name); solution(e.name)"
     for program in (["-m", "d2lmini.exercises", "grade", str(path)], ["-c", show]):
         done = subprocess.run(
             [sys.executable, *program], capture_output=True, env=environment, check=True

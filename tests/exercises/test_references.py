@@ -419,6 +419,7 @@ LOOPS = {
 def test_a_reference_is_what_the_loops_give(exercise):
     outcomes = outcomes_of(exercise, exercise.reference)
     for case, outcome in zip(exercise.cases(), outcomes, strict=True):
+        assert exercise.name in LOOPS, "write its definition as loops, and name it in LOOPS"
         expected = LOOPS[exercise.name](*case)
         parts = expected if len(exercise.returns) > 1 else (expected,)
         for found, right in zip(outcome.arrays, parts, strict=True):

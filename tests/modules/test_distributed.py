@@ -82,7 +82,7 @@ def test_a_ring_of_some_ranks_in_another_order(processes):
 )
 def test_every_rank_is_told_of_one_that_differs(ranks, what, said):
     for rank, found in enumerate(ranks):
-        kind, message, _ = found["disagreements"][what]
+        kind, message = found["disagreements"][what]
         own = what == "a list" and rank == len(ranks) - 1
         assert kind == ("TypeError" if own else "ValueError"), message
         assert re.search(said, message), message
@@ -94,7 +94,7 @@ def test_a_rank_that_ends_gives_the_others_an_error(processes):
     *others, last = processes
     assert "ended" not in last
     for rank, found in enumerate(others):
-        kind, message, _ = found["ended"]
+        kind, message = found["ended"]
         assert kind == "RuntimeError"
         assert f"ring_attention on rank {rank}: " in message
         assert "does not answer. It has ended" in message
@@ -102,10 +102,9 @@ def test_a_rank_that_ends_gives_the_others_an_error(processes):
 
 def test_a_rank_that_does_nothing_gives_the_others_an_error(ranks):
     for rank, found in enumerate(ranks[1:], start=1):
-        kind, message, seconds = found["silent"]
+        kind, message = found["silent"]
         assert kind == "RuntimeError"
         assert f"ring_attention on rank {rank}: another rank does not answer" in message
-        assert seconds > ring_worker.SILENCE.total_seconds() / 2
 
 
 @pytest.fixture(scope="module")

@@ -755,6 +755,31 @@ def test_other_than_one_batch_axis_keeps_no_weights_either(given_to_kernel, shap
     assert_close(output, attend(x, causal=True, need_weights=True).output, **EXACT)
 
 
+@pytest.mark.parametrize("source", ["pytorch#108108"])
+@pytest.mark.parametrize(
+    ("shape", "mask_shape"),
+    [
+        ((2, 5, 8), (5, 5)),
+        ((2, 5, 8), (2, 1, 5)),
+        ((2, 5, 8), (2, 2, 5, 5)),
+        ((5, 8), (5, 5)),
+        ((3, 2, 5, 8), (5, 5)),
+        ((3, 2, 5, 8), (3, 2, 1, 5)),
+        ((3, 2, 5, 8), (3, 1, 1, 5, 5)),
+    ],
+    ids=str,
+)
+def test_with_a_mask_no_weights_are_kept_either(monkeypatch, source, shape, mask_shape):
+    """PyTorch takes its way without weights only for four axes, of the mask as well."""
+    attend, x = layer(), sequence(*shape)
+    mask = torch.rand(mask_shape, generator=torch.Generator().manual_seed(0)) < 0.7
+    mask[..., 0] = True
+    expected = attend(x, mask=mask, need_weights=True).output
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
+        output = attend(x, mask=mask).output  # PyTorch raises where its other way would be needed
+    assert_close(output, expected, **EXACT)
+
+
 def test_it_can_be_exported_for_queries_and_keys_of_any_two_lengths():
     class Model(nn.Module):
         def __init__(self):

@@ -1,9 +1,9 @@
 """Run the cells of a chapter again, as a reader does who plays with it.
 
 After one run from top to bottom each cell is run again, and every time it must give what is stored:
-from the last to the first, so that each meets what the cells below it have left; and with right, then
-with wrong answers in the exercises those that can notice. A cell that trains may be exempt, by the
-tag ``trains``: it goes on from where it stopped.
+from the last to the first, so that each meets what the cells below it have left; and with right,
+then with wrong answers in the exercises those that can notice. A cell that trains may be exempt, by
+the tag ``trains``: it goes on from where it stopped.
 """
 
 import ast

@@ -137,6 +137,38 @@ def test_what_cannot_be_read_is_named_in_a_line_and_the_others_go_on(tmp_path, c
     assert not strict.defects(good.read_text("utf8"))
 
 
+@pytest.mark.parametrize("tags", [[], ["--tags"]], ids=["run", "tags alone"])
+def test_whatever_lies_there_is_named_in_a_line_and_kept(tmp_path, capsys, tags):
+    """MyST-NB#492: other files of the kind, and what could only be seen when it is written."""
+    good = write(tmp_path, "1 + 1")
+    half = json.dumps(json.loads(good.read_text()), ensure_ascii=True).replace("1 + 1", "'\\ud83d'")
+    bad = {"latin.ipynb": "é".encode("latin-1"), "half.ipynb": half.encode(), "empty.ipynb": b""}
+    for name, text in bad.items():
+        (tmp_path / name).write_bytes(text)
+    (tmp_path / "folder.ipynb").mkdir()
+    names = [*bad, "folder.ipynb", "nowhere.ipynb"]
+    assert notebooks.main([*tags, *(str(tmp_path / name) for name in names), str(good)]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert [line.split()[2] for line in said] == names
+    assert {name: (tmp_path / name).read_bytes() for name in bad} == bad
+    assert bool(json.loads(good.read_text())["cells"][0]["outputs"]) is not bool(tags)
+
+
+def test_a_kernel_that_ends_is_named_in_a_line_and_the_others_go_on(tmp_path, capsys):
+    (tmp_path / "a").mkdir()
+    ends, good = write(tmp_path / "a", "import os; os._exit(3)"), write(tmp_path, "1 + 1")
+    before = ends.read_bytes()
+    assert notebooks.main([str(ends), str(good)]) == 1
+    said = capsys.readouterr()
+    assert "not stored: made.ipynb: " in said.err and "made.ipynb" in said.out
+    assert ends.read_bytes() == before
+
+
+def test_an_option_that_there_is_not(capsys):
+    assert notebooks.main(["--tag"]) == 2
+    assert capsys.readouterr().err == "there is no option --tag; there is --tags\n"
+
+
 def test_what_an_editor_leaves_out_is_added(tmp_path):
     """Ids that say what a cell holds, the same ones every time."""
     path = tmp_path / "made.ipynb"

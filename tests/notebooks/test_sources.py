@@ -33,6 +33,9 @@ ODD = {  # as a merge, an editor or a program may leave it: MyST-NB#492
     "a list for data": notebook({**CODE, "outputs": [{**SHOWN, "data": []}]}),
     "a number for HTML": notebook({**CODE, "outputs": [{**SHOWN, "data": {"text/html": 3}}]}),
     "a word for a count": notebook({**CODE, "execution_count": "3"}),
+    "a space in an id": notebook({**MARKDOWN, "id": "a b"}),
+    "a long id": notebook({**MARKDOWN, "id": "a" * 65}),
+    "a mark in front": "\ufeff" + notebook(MARKDOWN),
     "a list for an id": notebook({**MARKDOWN, "id": [1]}),
 }
 
@@ -50,3 +53,23 @@ def test_what_jupyter_would_mend_is_mended():
     )
     read = sources.read_notebook(text)
     assert read.cells[1].source == "1\n2" and read.cells[1].outputs == []
+
+
+SAID = {  # what else a merge or an editor leaves, and what is said of it
+    "two cells of one id": (
+        notebook({**MARKDOWN, "id": "a"}, {**CODE, "id": "a"}),
+        "two cells of the id 'a': delete the id of one",
+    ),
+    "half of an emoji": (notebook({**CODE, "source": "'\ud83d'"}), "cell 0 holds half of a char"),
+    "half of an emoji in an output": (
+        notebook({**CODE, "outputs": [{**SHOWN, "data": {"text/plain": "\udc00"}}]}),
+        "cell 0 holds half of a character ('\\udc00'), which no file can: write it again",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), SAID.values(), ids=SAID)
+def test_what_could_not_be_stored_or_shown_is_said_in_one_line(text, words):
+    with pytest.raises(sources.SourceError) as said:
+        sources.read_notebook(text)
+    assert words in str(said.value) and "\n" not in str(said.value)

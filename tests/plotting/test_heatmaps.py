@@ -8,8 +8,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from d2lmini.plotting import show_heatmaps
+from d2lmini.plotting._svg import data_address
+from d2lmini.plotting.theme import PHONE
 from tests.comparing import many
-from tests.plotting.reading import cell, drawn, heatmaps, limits, pixels, random_weights, words
+from tests.plotting.reading import (
+    cell,
+    drawn,
+    heatmaps,
+    limits,
+    pixels,
+    random_weights,
+    texts,
+    words,
+)
 
 # ----------------------------------------------------- the calls that readers bring with them
 
@@ -308,3 +319,39 @@ def test_numbers_that_share_a_pixel_are_averaged_and_none_is_dropped():
     panel = pixels(shown, shown.axes[0, 0])
     rows = np.flatnonzero((panel[..., 2] < 238).any(1))
     assert len(np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)) == 10
+
+
+def test_on_a_phone_panels_wrap_in_order_and_none_is_lost():
+    weights = random_weights(5, 8, 4, 4)  # forty panels
+    titles = [[f"Head {row}.{column}" for column in range(8)] for row in range(5)]
+    shown = heatmaps(weights, titles=titles)
+    small = shown.narrow
+    assert small.figure.get_size_inches()[0] <= PHONE
+    assert small.axes.shape == (20, 2)
+    for ax, panel in zip(small.axes.flat, weights.reshape(-1, 4, 4), strict=True):
+        np.testing.assert_array_equal(drawn(ax), panel)
+    assert [ax.get_title() for ax in small.axes.flat] == [name for row in titles for name in row]
+    assert limits(small) == limits(shown)
+    assert f"--phone:url({data_address(small.svg().encode(), 'image/svg+xml')})" in shown.html()
+
+
+def test_rows_that_are_named_give_their_name_to_their_panels():
+    shown = heatmaps(random_weights(3, 3, 4, 4), titles=list("abc"), row_titles=list("xyz"))
+    titles = [ax.get_title() for ax in shown.narrow.axes.flat if ax.images]
+    assert titles == [f"{row}, {column}" for row in "xyz" for column in "abc"]
+
+
+def test_a_figure_that_fits_a_phone_is_drawn_once_for_each_page():
+    shown = heatmaps(np.eye(3), colorbar=False)
+    assert shown.figure.get_size_inches()[0] <= PHONE
+    assert shown.narrow is None and "--phone" not in shown.html()
+
+
+def test_a_label_of_two_hundred_letters_stays_within_the_figure():
+    long = "attention " * 20
+    shown = heatmaps(random_weights(1, 4, 3, 3), titles=[long] * 4, xticks=[long] * 3)
+    for one in (shown, shown.narrow):
+        width, height = one.figure.get_size_inches() * one.figure.dpi
+        for text, box, _ in texts(one):
+            assert box.x0 >= -1 and box.x1 <= width + 1, text
+            assert box.y0 >= -1 and box.y1 <= height + 1, text

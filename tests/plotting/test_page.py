@@ -14,6 +14,9 @@ from d2lmini.plotting import AttentionExplorer, AttentionTrace
 from tests.plotting.reading import heatmaps, random_weights
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "_ext"))
+from face import with_face  # noqa: E402
+
 SETTINGS = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "_ext")!r})
@@ -93,7 +96,9 @@ def test_each_theme_has_a_file_with_the_description_and_its_size(pages, page):
         assert image["alt"] == HEATMAP.alt and image["loading"] == "lazy"
         assert (int(image["width"]), int(image["height"])) == HEATMAP._size()
         assert image["src"].startswith("../_images/") and "style" not in image.attrs
-        assert (pages / "part" / image["src"]).read_text("utf8") == HEATMAP.svg(theme)
+        assert (pages / "part" / image["src"]).read_text("utf8") == with_face(
+            HEATMAP.svg(theme).encode()
+        ).decode()
 
 
 def test_it_is_numbered_captioned_and_referred_to(page):

@@ -15,6 +15,7 @@ import nbclient
 import nbformat
 import numpy as np
 import pytest
+from matplotlib.backends.backend_pdf import PdfPages
 
 from d2lmini.plotting import show_attention_lines, show_heatmaps
 from tests.plotting.reading import heatmaps, random_weights
@@ -123,13 +124,24 @@ def test_every_format_of_matplotlib_is_saved_or_told_what_it_lacks(source, tmp_p
             with pytest.raises(RuntimeError, match="XeLaTeX, which is not installed"):
                 shown.savefig(path)
             continue
-        shown.savefig(path)
+        shown.savefig(path, metadata={})
         assert path.stat().st_size > 200
         shown.savefig(io.BytesIO(), format=kind)
+        shown.savefig(str(path.with_suffix(f".{kind.upper()}")), dpi=50, bbox_inches="tight")
+        shown.savefig(os.fsencode(path), transparent=True)
     shown.savefig(tmp_path / "figure")
     assert (tmp_path / "figure.png").exists()
     with pytest.raises(ValueError, match=r"there is no format 'docx'; there are .*png"):
         shown.savefig(tmp_path / "figure.docx")
+
+
+@pytest.mark.parametrize("how", [{}, {"format": "pdf"}, {"metadata": {"Title": "x"}}], ids=str)
+def test_figures_are_pages_of_one_pdf(tmp_path, how):
+    shown = heatmaps(np.eye(2))
+    with PdfPages(tmp_path / "pages.pdf") as pages:
+        shown.savefig(pages, **how)
+        shown.savefig(pages, **how)
+        assert pages.get_pagecount() == 2
 
 
 def test_a_figure_comes_back_from_a_pickle():

@@ -1,4 +1,4 @@
-"""The four colours can be told apart by everyone, and other figures look like the book."""
+"""The five colours can be told apart by everyone, and other figures look like the book."""
 
 import itertools
 import re
@@ -18,7 +18,7 @@ from d2lmini.plotting._dark_maps import dark_map, from_oklab, to_oklab
 from d2lmini.plotting.shown import DARK_HOSTS, KNOWS_WORDS, LIGHT_WORDS, SHARE, SHARE_IF_SAID
 from d2lmini.plotting.theme import PALETTES
 
-MEANINGS = ["query", "key", "value", "output"]
+MEANINGS = ["query", "key", "value", "output", "weight"]
 
 # Machado, Oliveira and Fernandes (2009), severity 1.0, for linear RGB.
 VISION = {
@@ -32,6 +32,11 @@ VISION = {
         [0.367322, 0.860646, -0.227968],
         [0.280085, 0.672501, 0.047413],
         [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
     ],
 }
 
@@ -64,7 +69,7 @@ def page_contrast(color, page="#ffffff"):
 
 
 white_contrast = page_contrast
-TEXTS = [*MEANINGS, "weight", "ink", "muted"]
+TEXTS = [*MEANINGS, "ink", "muted"]
 PAGES = [("light", "#ffffff"), ("dark", "#121212"), ("dark", "#1a1e24")]  # the last: a code editor
 
 
@@ -107,7 +112,7 @@ def test_the_grid_is_quiet_and_the_page_is_the_page(name):
 @pytest.mark.parametrize("name", PALETTES)
 @pytest.mark.parametrize("vision", VISION)
 @pytest.mark.parametrize("pair", list(itertools.combinations(MEANINGS, 2)), ids="-".join)
-def test_the_four_are_distinct(name, vision, pair):
+def test_the_five_are_distinct(name, vision, pair):
     seen = [np.clip(VISION[vision] @ linear(to_rgb(PALETTES[name][color])), 0, 1) for color in pair]
     assert np.linalg.norm(oklab(seen[0]) - oklab(seen[1])) > 0.1  # 0.02 can just be seen
 

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from d2lmini._terminal import for_terminal
+from d2lmini.models import minilm, smollm
+from d2lmini.models.stored import StoredReading
 from d2lmini.plotting import (
     AttentionExplorer,
     AttentionTrace,
@@ -20,8 +23,9 @@ from d2lmini.plotting import (
     show_figure,
     show_heatmaps,
 )
-from d2lmini.plotting._legible import _UNSEEN, ILLEGAL, for_output, isolated, legible
+from d2lmini.plotting._legible import _UNSEEN, ILLEGAL, isolated, legible
 from d2lmini.plotting._svg import from_matplotlib
+from d2lmini.plotting.trace import Step
 
 KEYS = np.array([[1.0, 0.0], [0.0, 1.0]])
 WEIGHTS = [[0.75, 0.25], [0.5, 0.5]]
@@ -178,12 +182,16 @@ def test_a_description_can_be_printed_in_any_encoding(source, encoding, monkeypa
         show_heatmaps(WEIGHTS, xticks=tokens, **HEATMAP),
         AttentionTrace([1, 0], KEYS, KEYS, labels=tokens, mask=[True, False]),
         AttentionExplorer(WEIGHTS, tokens, dimension=2),
+        Step("α", "q·kᵢ", "(…, 2)"),
+        smollm.Reading(tuple(tokens), WEIGHTS),
+        minilm.LayerReading(tuple(tokens), WEIGHTS, KEYS, KEYS),
+        StoredReading(tuple(tokens), WEIGHTS, (("猫", 0.5),)),
     ]
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     monkeypatch.setattr(sys, "stdout", stream)
     for thing in things:
         print(thing)
-    printed = repr(things[0]), for_output("“a” → −1")
+    printed = repr(things[0]), for_terminal("“a” → −1")
     stream.flush()
     text = stream.buffer.getvalue().decode(encoding)
     monkeypatch.undo()

@@ -18,14 +18,34 @@ export const picture = (width, height, ...inside) =>
 export function slider({ label, min, max, step, value, usual, ends, show, input }) {
   const control = make("input", { type: "range", min, max, step, value });
   const shown = make("b", {}); // an output element would take the label for itself
-  const share = (usual - min) / (max - min);
   const says = () => { shown.textContent = show(control.valueAsNumber); control.setAttribute("aria-valuetext", shown.textContent); };
   control.addEventListener("input", () => { says(); input(); });
   says();
   const box = make("label", { class: "ex-slider" }, make("span", {}, `${label} `, shown), control,
     make("span", { class: "ex-ends", "aria-hidden": "true" }, make("span", {}, ends[0]),
-      make("span", { class: "ex-usual", style: `--at:${share}` }, "▴"), make("span", {}, ends[1])));
+      ...(usual > min && usual < max ? [make("span", { class: "ex-usual", style: `--at:${(usual - min) / (max - min)}` }, "▴")] : []), make("span", {}, ends[1])));
   return { box, control, get value() { return control.valueAsNumber; }, put(x) { control.value = x; says(); } };
+}
+
+/** A menu, and buttons of which one is chosen. */
+export function choice(label, options, value, input) {
+  const control = make("select", {}, ...options.map((words) => make("option", {}, words)));
+  control.selectedIndex = value;
+  control.addEventListener("change", input);
+  return { box: make("label", { class: "ex-choice" }, label, control), get value() { return control.selectedIndex; } };
+}
+export function switches(label, options, value, input) {
+  const all = options.map((_, i) => make("input", { type: "radio", name: label, ...(i === value && { checked: "" }) }));
+  for (const one of all) one.addEventListener("change", input);
+  const labels = all.map((one, i) => make("label", { class: "ex-radio" }, one, ` ${options[i]}`));
+  return { box: make("div", { class: "ex-buttons", role: "radiogroup", "aria-label": label }, ...labels), get value() { return all.findIndex((one) => one.checked); } };
+}
+
+/** Squares whose colour is a weight. */
+export function squares(x, y, size, rows, columns) {
+  const all = Array.from({ length: rows }, (_, i) => Array.from({ length: columns(i) }, (_, j) =>
+    draw("rect", { x: x + j * size, y: y + i * size, width: 0.92 * size, height: 0.92 * size, rx: 0.1 * size, class: "ex-square" })));
+  return { all, parts: all.flat(), show(weights) { all.forEach((row, i) => row.forEach((one, j) => one.style.setProperty("--w", weights[i][j]))); } };
 }
 
 /** The parts of an explorable: where it is drawn, its controls, and the sentence beneath. */

@@ -1,6 +1,6 @@
 // Chapter 5: one question about two people, asked by one head or by two.
 import { heads } from "./math.mjs";
-import { draw, frame, make, picture, set, slider, text } from "./frame.mjs";
+import { choice, draw, frame, picture, set, slider, switches, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(pair, count, { output }, values) {
@@ -12,43 +12,47 @@ export function sentence(pair, count, { output }, values) {
 }
 
 export function mount(root, { names, values, pair, factor }) {
-  const pick = (which) => {
-    const made = make("select", {}, ...names.map((name) => make("option", {}, name)));
-    made.selectedIndex = pair[which];
-    made.addEventListener("change", update);
-    return made;
-  };
-  const both = [pick(0), pick(1)];
-  const switches = [1, 2].map((count) => {
-    const made = make("input", { type: "radio", name: "ex-heads", value: count });
-    made.checked = count === 1;
-    made.addEventListener("change", update);
-    return made;
+  const both = [0, 1].map((i) => choice(`${["first", "second"][i]} name`, names, pair[i], update));
+  const how = switches("number of heads", ["one head", "two heads"], 0, update);
+  const m = names.length, CELL = 11;
+  // The query is one vector. Two heads cut it in two; their outputs are joined again.
+  const part = (y, count, kind) => [0, 1].map((which) => {
+    const cells = Array.from({ length: count }, (_, i) => draw("rect", { x: i * CELL, y, width: CELL - 1, height: 14, rx: 2, class: `ex-cell ${kind}` }));
+    return { cells, group: draw("g", { class: "ex-glides" }, ...cells) };
   });
+  const asking = part(22, m, "ex-query"), joined = part(322, 1, "ex-output");
+  const title = text(240, 12, "", { class: "ex-query", "text-anchor": "middle" }), end = text(240, 354, "", { class: "ex-output", "text-anchor": "middle" });
   const panels = [0, 1].map((which) => {
     const x = 86 + 190 * which;
-    const title = text(x, 14, "", { class: "ex-query" });
+    const title = text(x, 66, "", { class: "ex-query" });
     const rows = names.map((_, i) => {
-      const y = 40 + 24 * i;
+      const y = 90 + 24 * i;
       return { bar: draw("rect", { x, y: y - 11, height: 14, rx: 2, class: "ex-weight" }), share: text(x + 146, y, "", { "text-anchor": "end" }), ground: draw("rect", { x, y: y - 11, width: 100, height: 14, rx: 2, class: "ex-ground" }) };
     });
-    const out = text(x + 146, 250, "", { class: "ex-output ex-large", "text-anchor": "end" });
-    const group = draw("g", {}, title, ...rows.flatMap((row) => [row.ground, row.bar, row.share]), text(x, 250, "output", { class: "ex-output" }), out);
+    const out = text(x + 146, 302, "", { class: "ex-output ex-large", "text-anchor": "end" });
+    const group = draw("g", {}, title, ...rows.flatMap((row) => [row.ground, row.bar, row.share]), text(x, 302, "output", { class: "ex-output" }), out);
     return { title, rows, out, group };
   });
-  const drawing = picture(480, 264, ...names.map((name, i) => text(74, 40 + 24 * i, name, { class: "ex-key", "text-anchor": "end" })),
-    ...values.map((value, i) => text(476, 40 + 24 * i, value, { class: "ex-value", "text-anchor": "end" })), ...panels.map((panel) => panel.group));
+  const drawing = picture(480, 362, title, end, ...[...asking, ...joined].map((one) => one.group), ...names.map((name, i) => text(74, 90 + 24 * i, name, { class: "ex-key", "text-anchor": "end" })),
+    ...values.map((value, i) => text(476, 90 + 24 * i, value, { class: "ex-value", "text-anchor": "end" })), ...panels.map((panel) => panel.group));
   const sharp = slider({ label: "sharpness of a question", min: 0, max: 60, step: 1, value: factor, usual: factor, ends: ["0", "60"], show: String, input: update });
-  const label = (words, control) => make("label", { class: "ex-choice" }, words, control);
-  const radio = switches.map((control, i) => make("label", { class: "ex-radio" }, control, ` ${["one head", "two heads"][i]}`));
-  const say = frame(root, [drawing], make("div", { class: "ex-buttons", role: "radiogroup", "aria-label": "number of heads" }, ...radio), sharp.box,
-    label("first name", both[0]), label("second name", both[1]));
+  const say = frame(root, [drawing], how.box, sharp.box, ...both.map((one) => one.box));
   update();
 
   function update() {
-    const asked = both.map((one) => one.selectedIndex);
-    const count = switches[1].checked ? 2 : 1;
+    const asked = both.map((one) => one.value);
+    const count = how.value + 1;
     const found = heads(asked, values, sharp.value, count);
+    asking.forEach(({ cells, group }, which) => {
+      group.style.transform = `translateX(${count === 2 ? 86 + 190 * which : 240 + (which - 1) * m * CELL}px)`;
+      cells.forEach((cell, i) => set(cell, { class: `ex-cell ex-query${i === asked[which] ? " ex-full" : ""}` }));
+    });
+    joined.forEach(({ group }, which) => {
+      group.style.transform = `translateX(${240 + (count === 2 ? which - 1 : -0.5) * CELL}px)`;
+      group.style.opacity = which < count ? 1 : 0;
+    });
+    title.textContent = count === 1 ? `the query, ${2 * m} components` : `the query, split into two of ${m}`;
+    end.textContent = count === 1 ? "one number comes back" : "merged: two numbers come back";
     panels.forEach(({ title, rows, out, group }, which) => {
       group.style.display = which < count ? "" : "none";
       if (which >= count) return;

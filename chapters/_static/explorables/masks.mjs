@@ -1,6 +1,6 @@
 // Chapter 3: choose a sentence and the word that asks, click the mask, and read the word's ledger and output.
 import { masked } from "./math.mjs";
-import { draw, frame, make, picture, set, text } from "./frame.mjs";
+import { choice, draw, frame, make, picture, set, text } from "./frame.mjs";
 
 const two = (x) => x.toFixed(2).replace("-", "−");
 
@@ -15,7 +15,7 @@ export function sentence(words, asks, seen, { weights, output }) {
 }
 
 export function mount(root, { sentences, embedding, components }) {
-  const choice = make("select", {}, ...sentences.map((words) => make("option", {}, words.join(" "))));
+  const which = choice("sentence", sentences.map((words) => words.join(" ")), 0, () => restart());
   const button = (words, action) => { const made = make("button", { type: "button" }, words); made.addEventListener("click", action); return made; };
   const grid = make("table", { role: "grid", "aria-label": "the mask: a row for each word that asks, a column for each word that may be seen", class: "ex-grid-table" });
   const bars = components.map((name, i) => {
@@ -26,9 +26,10 @@ export function mount(root, { sentences, embedding, components }) {
   });
   const steps = make("table", { class: "ex-steps" });
   const answer = picture(306, 26 * components.length + 6, draw("line", { x1: 140, x2: 140, y1: 6, y2: 26 * components.length + 2, class: "ex-grid" }), ...bars.flatMap((bar) => bar.parts));
-  let words, vectors, mask, asks, cells, at;
+  const lines = make("div", { class: "ex-lines" });
+  let words, vectors, mask, asks, cells, at, drawn;
   const restart = () => {
-    words = sentences[choice.selectedIndex];
+    words = sentences[which.value];
     vectors = words.map((word) => embedding[word]);
     asks = words.indexOf("apple");
     at = [asks, 0];
@@ -36,11 +37,9 @@ export function mount(root, { sentences, embedding, components }) {
     build();
     update();
   };
-  choice.addEventListener("change", restart);
   const all = (rule) => () => { mask = mask.map((row, i) => row.map((_, j) => rule(i, j))); update(); };
-  const say = frame(root, [grid, answer], make("label", { class: "ex-choice" }, "sentence", choice),
+  const say = frame(root, [grid, lines, answer, steps], which.box,
     make("div", { class: "ex-buttons" }, button("See all", all(() => true)), button("Only what came before", all((i, j) => j <= i))));
-  root.querySelector(".ex-controls").before(steps);
   root.querySelector(".ex-drawing").setAttribute("role", "group"); // it is a table, not a picture
   restart();
 
@@ -51,6 +50,13 @@ export function mount(root, { sentences, embedding, components }) {
       cell.addEventListener("focus", () => { at = [i, j]; if (asks !== i) { asks = i; update(); } });
       return cell;
     }));
+    const Y = (i) => 20 + 30 * i, ask = (i) => { if (asks !== i) { asks = i; update(); } };
+    drawn = words.map((word, i) => ({ // a finger chooses, the mouse needs only to come near
+      word: text(66, Y(i) + 4, word, { "text-anchor": "end", class: "ex-query" }), near: draw("rect", { x: 0, y: Y(i) - 15, width: 74, height: 30, fill: "transparent", class: "ex-near" }),
+      lines: words.map((_, j) => draw("line", { x1: 74, x2: 176, y1: Y(i), y2: Y(j), class: "ex-weight" })) }));
+    for (const [i, { near }] of drawn.entries()) for (const event of ["pointerenter", "click"]) near.addEventListener(event, () => ask(i));
+    lines.replaceChildren(picture(240, 30 * words.length + 10, ...drawn.flatMap((one) => one.lines), ...drawn.flatMap((one) => [one.word, one.near]),
+      ...words.map((word, j) => text(184, Y(j) + 4, word, { class: "ex-key" }))));
     const head = make("tr", { role: "row" }, make("td", {}), ...words.map((word) => make("th", { scope: "col", class: "ex-key-word" }, word)));
     grid.replaceChildren(head, ...words.map((word, i) => make("tr", { role: "row" }, make("th", { scope: "row", class: "ex-query-word" }, word), ...cells[i])));
   }
@@ -72,6 +78,10 @@ export function mount(root, { sentences, embedding, components }) {
       cell.textContent = seen ? two(weight) : "–";
       cell.parentNode.classList.toggle("ex-asks", i === asks);
     }));
+    drawn.forEach(({ word, lines }, i) => {
+      set(word, { class: i === asks ? "ex-query ex-strong" : "ex-query" });
+      lines.forEach((one, j) => set(one, { "stroke-width": Math.max(0.4, 9 * found[i].weights[j]), style: `opacity:${mask[i][j] ? (i === asks ? 0.85 : 0.1) : 0}` }));
+    });
     const { scores, scaled, weights, output } = found[asks];
     const line = (name, row) => make("tr", {}, make("th", { scope: "row" }, name), ...row.map((x, j) => make("td", {}, mask[asks][j] ? two(x) : "–")));
     steps.replaceChildren(make("caption", {}, `The ledger of ${words[asks]}`), make("tr", {}, make("td", {}), ...words.map((word) => make("th", { scope: "col" }, word))),

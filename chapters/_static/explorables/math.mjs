@@ -71,3 +71,63 @@ export function heads(asked, values, factor, count) {
   const weights = count === 1 ? [ask(asked, 2 * m)] : asked.map((one) => ask([one], m));
   return { weights, output: weights.map((row) => dot(row, values)) };
 }
+
+/** A vector whose pairs of components are turned by its position. */
+export function rotary(x, position, base) {
+  return x.map((_, i) => {
+    const angle = position * base ** (-(i - (i % 2)) / x.length);
+    return i % 2 ? x[i - 1] * Math.sin(angle) + x[i] * Math.cos(angle) : x[i] * Math.cos(angle) - x[i + 1] * Math.sin(angle);
+  });
+}
+
+/** The three numbers of the online softmax after each tile of keys, how much of the old stays, and the output. */
+export function online(scores, values, size) {
+  const steps = [];
+  let largest = -Infinity, total = 0, mixed = 0;
+  for (let at = 0; at < scores.length; at += size) {
+    const top = Math.max(largest, ...scores.slice(at, at + size));
+    const fade = Math.exp(largest - top);
+    const powers = scores.slice(at, at + size).map((score) => Math.exp(score - top));
+    largest = top;
+    total = total * fade + powers.reduce((a, b) => a + b, 0);
+    mixed = mixed * fade + dot(powers, values.slice(at, at + size));
+    steps.push({ largest, fade, total, mixed, output: mixed / total });
+  }
+  return steps;
+}
+
+/** Causal weights from dot products, with one mistake or none. */
+export function exhibit(bug, products, width, heads) {
+  const offset = (bug === "corner" ? 0 : products[0].length - products.length) + (bug === "late" ? 1 : 0);
+  const scale = Math.sqrt(bug === "width" ? width * heads : width);
+  const scores = products.map((row, i) => row.map((x, j) => ((j <= i + offset) !== (bug === "upside") ? x / scale : -Infinity)));
+  const weigh = (row) => (row.some((x) => x > -Infinity) ? softmax(row) : row.map(() => 0));
+  const turned = (rows) => rows[0].map((_, j) => rows.map((row) => row[j]));
+  return bug === "axis" ? turned(turned(scores).map(weigh)) : scores.map(weigh);
+}
+
+/** Which of four statements hold: the definition, sums of 1, nothing from later keys, one at a time as all at once. */
+export function holds(bug, products, width, heads) {
+  const found = exhibit(bug, products, width, heads);
+  const sees = (i) => i + products[0].length - products.length + 1;
+  const close = (one, other) => one.every((x, j) => Math.abs(x - other[j]) < 1e-9);
+  const right = exhibit("", products, width, heads);
+  return [
+    found.every((row, i) => close(row, right[i])),
+    found.every((row) => close([row.reduce((a, b) => a + b, 0)], [1])),
+    found.every((row, i) => row.slice(sees(i)).every((x) => x === 0)),
+    products.every((row, i) => close(found[i], [...exhibit(bug, [row.slice(0, sees(i))], width, heads)[0], ...row.slice(sees(i)).fill(0)])),
+  ];
+}
+
+/** A number of 16 bits. */
+export function half(bits) {
+  const power = (bits >> 10) & 31, rest = (bits & 1023) / 1024;
+  return power ? 2 ** (power - 15) * (1 + rest) : 2 ** -14 * rest;
+}
+
+/** The rows of one of nine heads, of which a file holds the lower triangle, layer after layer. */
+export function rowsOf(file, count, layer, head) {
+  const all = new DataView(file), start = (9 * layer + head) * (count * (count + 1)) / 2;
+  return Array.from({ length: count }, (_, i) => Array.from({ length: i + 1 }, (_, j) => half(all.getUint16(2 * (start + (i * (i + 1)) / 2 + j), true))));
+}

@@ -1,10 +1,14 @@
 """Text for a terminal: one that knows few letters, and one that obeys control characters."""
 
 import sys
+from typing import Any
 
-__all__ = ["careful_output", "escaped", "for_terminal"]
+__all__ = ["careful_output", "escaped", "for_terminal", "record"]
 
-PLAINER = {"✓": "+", "✗": "x", "○": "o", "→": "->", "…": "...", "−": "-", "·": "*", "√": "sqrt "}
+PLAINER: dict[str, str | int | None] = {"✓": "+", "✗": "x", "○": "o", "→": "->", "…": "..."}
+PLAINER |= {"−": "-", "·": "*", "√": "sqrt "}
+PLAINER |= {"α": "a", "ᵢ": "_i", "ₖ": "_k", "␣": "_", "×": "x", "“": '"', "”": '"', "÷": "/"}
+PLAINER |= {"∞": "inf", "Σ": "sum "}
 
 
 def for_terminal(text: str) -> str:
@@ -13,12 +17,17 @@ def for_terminal(text: str) -> str:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        for letter, plain in PLAINER.items():
-            text = text.replace(letter, plain)
+        text = text.translate(str.maketrans(PLAINER))
         text = text.encode(encoding, "backslashreplace").decode(encoding)
     except LookupError:
         pass
     return text
+
+
+def record(values: Any) -> str:
+    """Write a named tuple as Python does, in letters that the standard output can write."""
+    pairs = ", ".join(f"{name}={value!r}" for name, value in values._asdict().items())
+    return for_terminal(f"{type(values).__name__}({pairs})")
 
 
 def careful_output() -> None:

@@ -1,0 +1,50 @@
+// Chapter 9: a mistake is switched on and off, and four tests look at the weights.
+import { exhibit, holds } from "./math.mjs";
+import { choice, frame, picture, set, squares, switches, text } from "./frame.mjs";
+
+const BUGS = ["upside", "late", "corner", "width", "axis"];
+const NAMES = ["the mask is upside down", "the mask is off by one", "the triangle begins at the wrong corner", "the scale takes the width of the whole model", "the softmax runs over the queries"];
+const TESTS = ["the definition", "rows sum to 1", "nothing from later keys", "one at a time is all at once"];
+
+/** What a reader sees, in words; the build writes the first of these sentences. */
+export function sentence(bug, name, kept) {
+  if (!bug) return "Without the mistake all four tests hold. Choose one, say which tests will notice it, and switch it on.";
+  const broken = TESTS.filter((_, i) => !kept[i]).map((words) => `“${words}”`);
+  const which = broken.length > 1 ? `The tests ${broken.slice(0, -1).join(", ")} and ${broken.at(-1)} notice it.` : `Only the test ${broken[0]} notices it.`;
+  return `Now ${name}. ${which} ${broken.length > 1 ? "Choose another, and guess first." : "The others see nothing wrong, so one test is not enough."}`;
+}
+
+export function mount(root, { products, width, heads }) {
+  const n = products.length, m = products[0].length, SIZE = 48, X = 60, Y = 44;
+  const grid = squares(X, Y, SIZE, n, () => m);
+  const numbers = grid.all.map((row, i) => row.map((_, j) => text(X + SIZE * (j + 0.46), Y + SIZE * (i + 0.46) + 5, "", { "text-anchor": "middle" })));
+  const sums = products.map((_, i) => text(X + SIZE * m + 38, Y + SIZE * (i + 0.46) + 5, "", { "text-anchor": "end" }));
+  const tests = TESTS.map((words, i) => ({ mark: text(4, 62 + 36 * i, "", { class: "ex-large" }), words: text(26, 62 + 36 * i, words) }));
+  for (const one of grid.parts) one.classList.add("ex-pale");
+  const table = picture(304, 200, text(X, 14, "keys", { class: "ex-key" }), text(X + SIZE * m + 38, 32, "sum", { "text-anchor": "end" }), ...grid.parts, ...numbers.flat(), ...sums,
+    ...products[0].map((_, j) => text(X + SIZE * (j + 0.46), 34, j + 1, { class: "ex-key", "text-anchor": "middle" })),
+    ...products.map((_, i) => text(X - 12, Y + SIZE * (i + 0.46) + 5, `token ${i + 1 + m - n}`, { class: "ex-query", "text-anchor": "end" })));
+  const list = picture(216, 200, ...tests.flatMap(({ mark, words }) => [mark, words]));
+  const which = choice("the mistake", NAMES, 0, update);
+  const on = switches("with or without it", ["as it should be", "with the mistake"], 0, update);
+  const say = frame(root, [table, list], which.box, on.box);
+  update();
+
+  function update() {
+    const bug = on.value ? BUGS[which.value] : "";
+    const weights = exhibit(bug, products, width, heads), kept = holds(bug, products, width, heads);
+    grid.show(weights);
+    weights.forEach((row, i) => {
+      row.forEach((w, j) => { numbers[i][j].textContent = w === 0 ? "–" : w.toFixed(2); });
+      const sum = row.reduce((a, b) => a + b, 0);
+      sums[i].textContent = sum.toFixed(2);
+      set(sums[i], { class: Math.abs(sum - 1) < 1e-9 ? "" : "ex-wrong" });
+    });
+    tests.forEach(({ mark, words }, i) => {
+      mark.textContent = kept[i] ? "✓" : "✗";
+      set(mark, { class: `ex-large ${kept[i] ? "ex-value" : "ex-wrong"}` });
+      set(words, { class: kept[i] ? "" : "ex-wrong" });
+    });
+    say(sentence(bug, NAMES[which.value], kept));
+  }
+}

@@ -1,0 +1,44 @@
+// Chapter 4: the training of three projections, step by step, from noise to a diagonal.
+import { draw, frame, picture, set, slider, squares, text } from "./frame.mjs";
+
+/** What a reader sees, in words; the build writes the first of these sentences. */
+export function sentence(step, found, right) {
+  const start = step ? `After ${step} steps the letters find ${found.toFixed(2)} of their partners and name ${right.toFixed(2)} of the digits.`
+    : `Before the first step the letters find ${found.toFixed(2)} of their partners and name ${right.toFixed(2)} of the digits.`;
+  if (found > 0.95) return `${start} The weights lie on the diagonal, since each letter looks at its partner's card. Go back, and look when it appeared.`;
+  if (found > 0.25) return `${start} A diagonal begins to show. Are the darkest squares right already?`;
+  return `${start} The rows are noise. Let it learn, and watch whether finding or reading comes first.`;
+}
+
+export function mount(root, { steps, weights, found, right, tokens }) {
+  const X = 34, Y = 44, SIZE = 24, askers = tokens.slice(8), last = steps.length - 1;
+  const grid = squares(X, Y, SIZE, 8, () => 16);
+  const middle = SIZE * 0.46;
+  const x = (step) => X + (step / steps[last]) * (16 * SIZE), y = (share) => 342 - 70 * share;
+  const curve = (shares, kind) => draw("polyline", { class: `ex-curve ${kind}`, points: shares.map((share, i) => `${x(steps[i])},${y(share)}`).join(" ") });
+  const mark = draw("line", { y1: 262, y2: 342, class: "ex-grid ex-mark" });
+  const points = ["ex-weight", "ex-output"].map((kind) => draw("circle", { r: 5, class: kind }));
+  const numbers = [text(X + 16 * SIZE + 10, 0, "", { class: "ex-weight" }), text(X + 16 * SIZE + 10, 0, "", { class: "ex-output" })];
+  const drawing = picture(490, 366, text(X, 14, "keys", { class: "ex-key" }), ...grid.parts,
+    ...tokens.map((token, j) => text(X + j * SIZE + middle, Y - 8, token, { class: "ex-key", "text-anchor": "middle" })),
+    ...askers.map((token, i) => text(X - 10, Y + i * SIZE + middle + 4, token, { class: "ex-query", "text-anchor": "end" })),
+    ...[0, 1].flatMap((share) => [draw("line", { x1: X, x2: X + 16 * SIZE, y1: y(share), y2: y(share), class: "ex-grid" }), text(X - 8, y(share) + 4, share, { "text-anchor": "end" })]),
+    mark, curve(found, "ex-weight"), curve(right, "ex-output"), ...points, ...numbers,
+    ...[0, 20, 40, 60].map((step) => text(x(step), 362, step, { "text-anchor": "middle" })));
+  const at = slider({ label: "steps of training", min: 0, max: last, step: 1, value: 0, ends: ["0", `${steps[last]}`], show: (i) => `${steps[i]}`, input: update });
+  const say = frame(root, [drawing], at.box);
+  update();
+
+  function update() {
+    const i = at.value;
+    grid.show(weights[i].map((row) => row.map((hundredths) => hundredths / 100)));
+    set(mark, { x1: x(steps[i]), x2: x(steps[i]) });
+    const apart = Math.max(0, 16 - Math.abs(y(found[i]) - y(right[i]))) / 2 * (found[i] < right[i] ? 1 : -1);
+    [[found, apart, "found"], [right, -apart, "right"]].forEach(([shares, shift, word], k) => {
+      set(points[k], { cx: x(steps[i]), cy: y(shares[i]) });
+      numbers[k].textContent = `${word} ${shares[i].toFixed(2)}`;
+      set(numbers[k], { y: y(shares[i]) + 4 + shift });
+    });
+    say(sentence(steps[i], found[i], right[i]));
+  }
+}

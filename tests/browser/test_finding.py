@@ -1,0 +1,234 @@
+"""Finding one's way: the search, the contents beside a page, previews of words and works."""
+
+import pytest
+
+from tests.book.building import ROOT, pages_of
+
+FIRST, CHAPTER = "chapters/index", "chapters/03-scaled-dot-product"
+CHAPTERS = [page for page in pages_of(ROOT / "_toc.yml") if page.startswith("chapters/0")]
+FOUND = "#pst-search-dialog .found a"
+MARKED = """[...CSS.highlights.get('found') ?? []].map(range => [
+    range.startContainer.data.slice(range.startOffset, range.endOffset),
+    range.startContainer.parentElement.closest('pre, .katex, nav, button') === null
+        && range.startContainer.parentElement.closest('article') !== null])"""
+
+
+def search(tab, words):
+    """Type into the field that the keyboard opens."""
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type(words)
+
+
+def best(tab, selector=FOUND):
+    """Return the title and the address of the first hit."""
+    first = tab.locator(selector).first
+    first.wait_for()
+    return first.locator(".found-title").inner_text(), first.get_attribute("href")
+
+
+@pytest.mark.parametrize(
+    ("words", "page", "title"),
+    [
+        ("causal mask", CHAPTER, "Masks"),
+        ("sqrt d", CHAPTER, "Why divide by √d"),
+        ("√d", CHAPTER, "Why divide by √d"),
+        ("why divide by sqrt", CHAPTER, "Why divide by √d"),
+        ("tiled_attention", "chapters/api/scale", "tiled_attention"),
+        ("temperature", "chapters/02-softmax-weighting", "Temperature"),
+        ("several heads", "chapters/05-multi-head-attention", "Multi-Head"),
+    ],
+)
+def test_the_search_finds_sections_while_one_types(visit, words, page, title):
+    tab = visit(FIRST).tab
+    search(tab, words)
+    name, address = best(tab)
+    assert title in name
+    assert f"{page}.html" in address and "#" in address
+
+
+def test_a_hit_leads_to_its_section(visit):
+    tab = visit(FIRST).tab
+    search(tab, "sqrt d")
+    _, address = best(tab)
+    tab.locator(FOUND).first.click()
+    tab.wait_for_url("**/03-scaled-dot-product.html*")
+    top = tab.locator("#" + address.partition("#")[2]).bounding_box()["y"]
+    assert -20 <= top < 200
+
+
+def test_the_arrow_keys_lead_through_what_is_found(visit):
+    tab = visit(FIRST).tab
+    search(tab, "softmax")
+    best(tab)
+    for _ in range(2):
+        tab.keyboard.press("ArrowDown")
+    second = tab.locator(FOUND).nth(1).get_attribute("href")
+    assert tab.evaluate("document.activeElement.getAttribute('href')") == second
+    for _ in range(2):
+        tab.keyboard.press("ArrowUp")
+    assert tab.evaluate("document.activeElement.value") == "softmax"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("atention", "attention"), ("softmx", "softmax"), ("causl mask", "causal mask")],
+)
+def test_a_misspelt_word_is_answered_with_the_nearest_one(visit, wrong, right):
+    tab = visit(FIRST).tab
+    search(tab, wrong)
+    says = tab.locator("#pst-search-dialog .found-says")
+    meant = says.get_by_role("button")
+    meant.wait_for()
+    assert says.inner_text() == f"Nothing has “{wrong}” in it. Did you mean {right}?"
+    meant.click()
+    assert tab.locator("#pst-search-dialog input").input_value() == right
+    best(tab)
+    assert "Did you mean" not in says.inner_text()
+
+
+def test_what_is_nowhere_is_said(visit):
+    tab = visit(FIRST).tab
+    search(tab, "zzzzz")
+    tab.get_by_text("Nothing has “zzzzz” in it.").wait_for()
+    assert tab.locator(FOUND).count() == 0
+
+
+def test_the_page_of_the_search_has_all_of_it(visit):
+    tab = visit(FIRST).tab
+    search(tab, "softmax")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/search.html*")
+    best(tab, "#search-results .found a")
+    assert tab.locator("#search-results .found li").count() > 20
+    assert tab.locator("main input[type=search]").input_value() == "softmax"
+
+
+def test_it_searches_in_a_folder(visit, built):
+    seen = visit(FIRST, base=built.as_uri() + "/")
+    search(seen.tab, "causal mask")
+    assert "Masks" in best(seen.tab)[0]
+    seen.tab.locator(FOUND).first.click()
+    seen.tab.locator(".unmark").click()
+    assert seen.tab.evaluate(MARKED) == []
+    assert seen.said == []
+
+
+def test_whole_words_of_the_text_are_marked_until_one_says_so(visit):
+    tab = visit(f"{CHAPTER}.html?q=causal+mask&x=").tab  # `visit` adds .html
+    marks = tab.evaluate(MARKED)
+    assert {word.lower() for word, _ in marks} == {"causal", "mask", "masks"}
+    assert all(in_text for _, in_text in marks)
+    button = tab.locator(".unmark")
+    assert button.inner_text() == f"Remove {len(marks)} marks"
+    assert button.bounding_box()["height"] >= 24
+    button.click()
+    assert tab.evaluate(MARKED) == []
+    assert button.count() == 0 and "q=" not in tab.url
+
+
+def test_a_single_letter_is_not_marked(visit):
+    tab = visit(f"{CHAPTER}.html?q=d&x=").tab
+    assert tab.evaluate(MARKED) == []
+    assert tab.locator(".unmark").count() == 0
+
+
+def test_what_is_typed_is_never_markup(visit):
+    seen = visit("search.html?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E&x=")
+    seen.tab.locator(".found-says", has_text="<img").wait_for()
+    assert seen.tab.locator(".found-box img").count() == 0
+    assert seen.said == []
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_the_contents_follow_the_reader(visit, page):
+    """At each section its own entry is marked, and it is in the panel, exercises included."""
+    tab = visit(page, reduced_motion="reduce").tab
+    wrong = tab.evaluate("""async () => {
+        const wrong = [];
+        const links = [...document.querySelectorAll('.page-toc a')]
+            .filter(a => a.checkVisibility());
+        for (const section of document.querySelectorAll('article section section')) {
+            section.scrollIntoView({behavior: 'instant'});
+            await new Promise(requestAnimationFrame);
+            await new Promise(done => setTimeout(done, 60));
+            const atEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 2;
+            let own = section;
+            while (own && !links.some(a => a.hash === '#' + own.id)) own = own.parentElement;
+            const here = [...document.querySelectorAll('.page-toc a[aria-current=true]')];
+            const box = here[0]?.getBoundingClientRect();
+            const seen = box && box.top >= 0 && box.bottom <= innerHeight;
+            if (!atEnd && (here.length !== 1 || here[0].hash !== '#' + own?.id || !seen))
+                wrong.push([section.id, here.map(a => a.hash), box?.top]);
+        }
+        return wrong;
+    }""")
+    assert wrong == []
+
+
+TERM, WORK = "article a[href*='glossary.html#']", "article a[href*='bibliography.html#']"
+OPEN = ".preview:popover-open"
+
+
+@pytest.mark.parametrize("kind", [TERM, WORK])
+def test_a_pointer_shows_what_a_link_leads_to(visit, kind):
+    tab = visit(CHAPTER).tab
+    link = tab.locator(kind).first
+    link.hover()
+    tab.locator(OPEN).wait_for()
+    assert len(tab.locator(OPEN).inner_text()) > 20
+    tab.locator(OPEN).hover()  # it stays while one reads it
+    tab.wait_for_timeout(400)
+    assert tab.locator(OPEN).count() == 1
+    tab.keyboard.press("Escape")
+    assert tab.locator(OPEN).count() == 0
+
+
+def test_the_keyboard_shows_it_too_and_goes_on(visit):
+    tab = visit(CHAPTER).tab
+    tab.locator(TERM).first.focus()
+    tab.locator(OPEN).wait_for()
+    first = tab.evaluate("document.activeElement.href")
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.href") != first
+    tab.locator(TERM).first.focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/glossary.html#*")
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+def test_a_first_tap_shows_it_and_a_second_follows(visit, width):
+    tab = visit(CHAPTER, width, has_touch=True).tab
+    link = tab.locator(TERM).first
+    link.tap()
+    box = tab.locator(OPEN).bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= width
+    assert "glossary" not in tab.url
+    link.tap()
+    tab.wait_for_url("**/glossary.html#*")
+
+
+def test_every_link_to_a_word_or_a_work_has_its_preview(visit):
+    for page in CHAPTERS:
+        missing = visit(page).tab.evaluate(f"""() => {{
+            const there = [...document.querySelectorAll('.preview')].map(one => one.dataset.of);
+            return [...document.querySelectorAll("{TERM}, {WORK}")].map(a => a.href)
+                .filter(href => !there.some(of => href.endsWith('/' + of)));
+        }}""")
+        assert missing == [], page
+
+
+def test_only_code_can_be_copied(visit):
+    """An output of one number has no button, which would be one more stop of the keyboard."""
+    tab = visit(CHAPTER).tab
+    assert tab.locator("article .copybtn").count() > 10
+    assert tab.locator(".cell_output .copybtn").count() == 0
+
+
+@pytest.mark.parametrize("page", [p for p in pages_of(ROOT / "_toc.yml") if "/api" in p])
+def test_no_example_of_the_reference_is_cut(visit, page):
+    tab = visit(page).tab
+    cut = tab.evaluate("""() => [...document.querySelectorAll('article pre, article table')]
+        .filter(one => one.scrollWidth > one.clientWidth + 1 || one.parentElement.scrollWidth
+            > one.parentElement.clientWidth + 1)
+        .map(one => one.textContent.slice(0, 80))""")
+    assert cut == []
