@@ -119,13 +119,6 @@ def run_in_a_kernel(path, names):
     return eval(printed.removeprefix("results "))
 
 
-def test_the_texts_run_in_a_kernel_whether_chapters_have_them_or_not():
-    """Solve the exercises of a chapter in a kernel: the run above must be able to fail."""
-    path = CHAPTERS[0]
-    names = [exercise.name for exercise in exercises(chapter=1)]
-    assert run_in_a_kernel(path, names) == dict.fromkeys(names, "pass")
-
-
 @by_chapter
 def test_every_exercise_is_in_its_chapter(path):
     registered = [exercise.name for exercise in exercises(int(path.stem[:2]))]

@@ -17,10 +17,6 @@ READINGS = load_readings()
 LOOKUP = load_lookup()
 
 
-def test_all_data_together_is_at_most_6_mb():
-    assert sum(file.stat().st_size for file in DATA.iterdir()) <= 6e6
-
-
 @pytest.mark.parametrize("name", stored.SHA256)
 def test_the_hash_in_the_code_is_that_of_the_file(name):
     found = hashlib.sha256((DATA / name).read_bytes()).hexdigest()

@@ -1,6 +1,6 @@
 """Typical code of a user, for a type checker: it is not run.
 
-A line that a type checker has to refuse ends in ``# refused``; all others have to pass.
+A line that a type checker has to refuse ends in ``#`` and ``refused``; all others have to pass.
 ``assert_type`` says what an editor knows of a result.
 """
 
@@ -70,8 +70,8 @@ assert_type(names, tuple[str, ...])
 
 d.attention("query", 3, None)  # refused
 d.attention([[1.0]], [[1.0]], [[1.0]])  # refused
-d.attention(numbers, tensor, numbers)  # refused
-d.attention(numbers, numbers, numbers, mask=tensor)  # refused
+d.attention(numbers, tensor, numbers)  # refused by mypy
+d.attention(numbers, numbers, numbers, mask=tensor)  # refused by mypy
 d.attention(numbers, numbers, numbers, mask="causal")  # refused
 d.attention(numbers, numbers, numbers, causal="yes")  # refused
 d.attention(numbers, numbers, numbers, score="dot")  # refused
