@@ -50,6 +50,14 @@ STYLES = [
     "explorables/explorables.css",
     "print.css",
 ]
+# Written for what this book has, in answers that come later as well: these keep all their rules.
+OURS = {path.rsplit("/", 1)[-1] for path in STYLES[STYLES.index("face.css") :]}
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+RULE = re.compile(r"([^{};]+)\{([^{}]*)\}")
+BETWEEN = re.compile(r",(?![^(]*\))")  # selectors, not what is in brackets
+INSIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^]]*\]")
+CLASS = re.compile(r"\.([a-zA-Z_][\w-]*)")
+WORD = re.compile(r"[a-zA-Z_][\w-]*")
 STYLE_LINK = re.compile(
     r'\s*<link(?=[^>]*rel="stylesheet")[^>]*href="([^"]*_static/)([^"?]*)[^>]*>'
 )
@@ -99,6 +107,11 @@ REPLACED = [
         "a name of the search button that is not what stands on it",
         r'(<button class="btn search-button-field[^>]*) aria-label="Search"',
         r"\1",
+    ),
+    (
+        "pages below a page of the contents, behind a fold that has no name: its own text lists them",
+        r'(?s)<details[^>]*><summary><span class="toctree-toggle".*?</details>',
+        "",
     ),
 ]
 # Sphinx's own search, which finds whole pages and marks parts of words.
@@ -175,7 +188,13 @@ def join_styles(out: Path) -> None:
     static = out / "_static"
     files = [path for name in STYLES for path in sorted(static.glob(name))]
     names = {path.relative_to(static).as_posix() for path in files}
-    text = "\n".join(rebased(path, static) for path in files)
+    pages = "".join(path.read_text("utf8") for path in out.rglob("*.html"))
+    scripts = "".join(path.read_text("utf8") for path in static.rglob("*.*js"))
+    used = set(WORD.findall(pages + scripts))
+    text = "\n".join(
+        rebased(path, static) if path.name in OURS else needed_rules(rebased(path, static), used)
+        for path in files
+    )
     style = f"style.css?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
     (static / "style.css").write_text(text, "utf8")
 
@@ -187,6 +206,24 @@ def join_styles(out: Path) -> None:
 
     for path in out.rglob("*.html"):
         path.write_text(STYLE_LINK.sub(link, path.read_text("utf8")), "utf8")
+
+
+def needed_rules(style: str, used: set[str]) -> str:
+    """Leave out rules for classes that no page has and no script names.
+
+    >>> needed_rules(".a,.b:not(.c, .d){top:0}@media print{.c > p{top:0}}h1{top:0}", {"b", "d"})
+    '.b:not(.c, .d){top:0}@media print{}h1{top:0}'
+    """
+
+    def needed(rule: re.Match) -> str:
+        selectors = [
+            selector
+            for selector in BETWEEN.split(rule[1])
+            if used.issuperset(CLASS.findall(INSIDE.sub("", selector)))
+        ]
+        return f"{','.join(selectors)}{{{rule[2]}}}" if selectors else ""
+
+    return RULE.sub(needed, COMMENT.sub("", style))
 
 
 def rebased(path: Path, static: Path) -> str:

@@ -108,7 +108,9 @@ def test_symbols_have_the_colour_of_what_they_stand_for(built):
     for page in PAGES:
         for formula in checks.soup(built / f"{page}.html").select(".katex"):
             source = formula.find("annotation").get_text()
-            wanted = {symbol.lower() for symbol in re.findall(r"\\mathbf\{([qkvoQKVO])\}", source)}
+            symbols = r"\\mathbf\{([qkvo])\}|\\mathbf\{W\}_\{?([QKV])"
+            found = re.findall(symbols, source, re.IGNORECASE)
+            wanted = {(letter or projection).lower() for letter, projection in found}
             assert {s for s in classes if formula.select(f".{classes[s]} .mathbf")} == wanted
             seen |= wanted
     assert seen == set(classes)
