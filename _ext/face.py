@@ -87,8 +87,11 @@ def preload(app, pagename, templatename, context, doctree) -> None:
     of a table.
     """
     fonts = [f"face/{name}" for name in CUTS]
-    if 'class="katex' in context.get("body", ""):
-        fonts += FORMULAS
+    body = context.get("body", "")
+    if 'class="katex' in body:
+        sizes = {"2"} if "large-op" in body else set()  # sums; brackets say their size
+        sizes |= set(re.findall(r"delimsizing size([1-4])", body))
+        fonts += [*FORMULAS, *(f"katex/fonts/KaTeX_Size{n}-Regular" for n in sorted(sizes))]
     addresses = [context["pathto"](f"_static/{name}.woff2", resource=True) for name in fonts]
     context["metatags"] = context.get("metatags", "") + PRELOAD.format(
         addresses=json.dumps(addresses)

@@ -126,6 +126,8 @@ def write(app, exception) -> None:
     for page in listed:
         numbers = app.env.toc_secnumbers.get(page, {})
         found = sections(app.env.get_doctree(page), numbers)
+        if not found:  # of a page without a title the build has said what is wrong
+            continue
         if page == LIST:  # its pages say all that it lists
             found = found[:1]
         pages.append([app.builder.get_target_uri(page), found[0].title])

@@ -108,16 +108,13 @@ REPLACED = [
         r'(<button class="btn search-button-field[^>]*) aria-label="Search"',
         r"\1",
     ),
-    (
-        "pages below a page of the contents, behind a fold that has no name: its own text lists them",
-        r'(?s)<details[^>]*><summary><span class="toctree-toggle".*?</details>',
-        "",
-    ),
 ]
 # Sphinx's own search, which finds whole pages and marks parts of words.
 SEARCH = (
     r'(?:<script defer src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>\s*){3}'
 )
+# Pages below a page of the contents, behind a fold that has no name: that page lists them.
+BELOW = re.compile(r'<details[^>]*><summary><span class="toctree-toggle".*?</details>', re.DOTALL)
 # Words of code that need no colour: names, brackets, spaces, and operators, which the theme paints
 # like strings. They are a third of a chapter's tags.
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
@@ -155,7 +152,7 @@ def lean(page: str, name: str) -> str:
         page, found = re.subn(pattern, instead, page)
         if not found:
             LOG.warning("%s: the theme no longer has this (%s)", name, why, type="book")
-    page = PRINTED.sub("", re.sub(SEARCH, "", page))
+    page = BELOW.sub("", PRINTED.sub("", re.sub(SEARCH, "", page)))
     return PLAIN.sub(r"\1", page)
 
 
@@ -176,9 +173,9 @@ def finish(app, exception) -> None:
     static = out / "_static"
     lean_icons(static, text)
     lean_formulas(static / "katex/fonts", text)
-    join_styles(out)
     for name in UNUSED:
         (static / name).unlink(missing_ok=True)
+    join_styles(out)
     for path in [*static.rglob("*.map"), *static.rglob("*.LICENSE.txt"), *static.rglob("*.ttf")]:
         path.unlink()
 
@@ -188,7 +185,7 @@ def join_styles(out: Path) -> None:
     static = out / "_static"
     files = [path for name in STYLES for path in sorted(static.glob(name))]
     names = {path.relative_to(static).as_posix() for path in files}
-    pages = "".join(path.read_text("utf8") for path in out.rglob("*.html"))
+    pages = "".join(STYLE_LINK.sub("", path.read_text("utf8")) for path in out.rglob("*.html"))
     scripts = "".join(path.read_text("utf8") for path in static.rglob("*.*js"))
     used = set(WORD.findall(pages + scripts))
     text = "\n".join(

@@ -17,16 +17,19 @@
     if (shown?.matches(":popover-open")) shown.hidePopover();
     shown = source = undefined;
   };
+  const place = () => {
+    const at = source.getClientRects()[0], box = shown.getBoundingClientRect();
+    const fits = at.bottom + 6 + box.height < innerHeight;
+    const left = Math.min(at.left, document.documentElement.clientWidth - box.width - 8);
+    shown.style.top = `${fits ? at.bottom + 6 : Math.max(8, at.top - box.height - 6)}px`;
+    shown.style.left = `${Math.max(8, left)}px`;
+  };
   const show = (link) => {
     if (link === source && shown.matches(":popover-open")) return;
     hide();
     [shown, source] = [of(link), link];
     shown.showPopover();
-    const at = link.getClientRects()[0], box = shown.getBoundingClientRect();
-    const fits = at.bottom + 6 + box.height < innerHeight;
-    const left = Math.min(at.left, document.documentElement.clientWidth - box.width - 8);
-    shown.style.top = `${fits ? at.bottom + 6 : Math.max(8, at.top - box.height - 6)}px`;
-    shown.style.left = `${Math.max(8, left)}px`;
+    place();
   };
   const soon = (what, time, ...more) => {
     clearTimeout(timer);
@@ -51,7 +54,11 @@
       else if (shown && !shown.contains(target) && link !== source) hide();
     });
     addEventListener("focusout", () => { if (!finger && !shown?.matches(":hover")) soon(hide, 250); });
-    addEventListener("scroll", () => { if (shown) hide(); }, { passive: true });
+    addEventListener("scroll", () => { // what is given the focus may first scroll into view
+      if (!shown) return;
+      const { top, bottom } = source.getBoundingClientRect();
+      if (bottom > 0 && top < innerHeight) place(); else hide();
+    }, { passive: true });
     addEventListener("click", (event) => { // a second tap follows the link
       const link = linkAt(event.target);
       if (!finger || !link || link === source) return;

@@ -177,8 +177,8 @@ def tiny_book(folder, pages):
     (folder / "chapters" / "_static").mkdir(parents=True)
     shutil.copy(ROOT / "_config.yml", folder)
     shutil.copytree(ROOT / "_ext", folder / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("favicon.svg", "book.css", "figures.css", "card.png", "manners.mjs"):
-        shutil.copy(ROOT / "chapters" / "_static" / name, folder / "chapters" / "_static")
+    for file in (ROOT / "chapters" / "_static").glob("*.*"):
+        shutil.copy(file, folder / "chapters" / "_static")
     shutil.copytree(ROOT / "chapters/_static/live", folder / "chapters/_static/live")
     (folder / "chapters" / "references.bib").write_text(BIB)
     (folder / "chapters" / "index.md").write_text(GOOD)

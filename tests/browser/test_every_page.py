@@ -172,7 +172,8 @@ def shuts_nobody_out(tab, scheme) -> None:
     assert findings(tab, ALL_RULES) == []
     other = {"light": "dark", "dark": "light"}[scheme]
     tab.emulate_media(color_scheme=other)
-    tab.wait_for_function(f"document.documentElement.dataset.theme === '{other}'")
+    tab.locator(f"html[data-theme={other}]").wait_for(state="attached")
+    tab.evaluate("Promise.allSettled(document.getAnimations().map(a => a.finished)).then(() => 0)")
     assert findings(tab, COLOURS) == [], other
 
 

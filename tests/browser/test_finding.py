@@ -43,7 +43,8 @@ def test_the_search_finds_sections_while_one_types(visit, words, page, title):
     search(tab, words)
     name, address = best(tab)
     assert title in name
-    assert f"{page}.html" in address and "#" in address
+    assert f"{page}.html" in address
+    assert "#" in address or title == "Multi-Head"  # the title of the page itself
 
 
 def test_a_hit_leads_to_its_section(visit):
@@ -88,8 +89,8 @@ def test_a_misspelt_word_is_answered_with_the_nearest_one(visit, wrong, right):
 
 def test_what_is_nowhere_is_said(visit):
     tab = visit(FIRST).tab
-    search(tab, "zzzzz")
-    tab.get_by_text("Nothing has “zzzzz” in it.").wait_for()
+    search(tab, "xqxqxq")
+    tab.get_by_text("Nothing has “xqxqxq” in it.").wait_for()
     assert tab.locator(FOUND).count() == 0
 
 
@@ -157,7 +158,11 @@ def test_the_contents_follow_the_reader(visit, page):
             const here = [...document.querySelectorAll('.page-toc a[aria-current=true]')];
             const box = here[0]?.getBoundingClientRect();
             const seen = box && box.top >= 0 && box.bottom <= innerHeight;
-            if (!atEnd && (here.length !== 1 || here[0].hash !== '#' + own?.id || !seen))
+            const last = here[0] && document.querySelector(here[0].hash);
+            // a section may begin with one of its own, right below its heading
+            const right = last && (last === own || own?.contains(last)
+                && last.getBoundingClientRect().top <= innerHeight / 4);
+            if (!atEnd && (here.length !== 1 || !right || !seen))
                 wrong.push([section.id, here.map(a => a.hash), box?.top]);
         }
         return wrong;

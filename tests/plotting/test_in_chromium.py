@@ -306,7 +306,7 @@ def test_words_in_tables_can_be_read(page, scheme):
 
 
 def test_tables_on_a_phone(page):
-    """All five columns of an explorer can be seen; a ledger scrolls under its first column."""
+    """All five columns of an explorer can be seen; a ledger stands on its side."""
     trace = AttentionTrace(SCORES[0], SCORES, SCORES, labels=TOKENS)
     body = AttentionExplorer(SCORES, TOKENS, KEYS, dimension=4)._repr_html_() + trace._repr_html_()
     window = page(f'<div style="width: 308px">{body}</div>', width=390)
@@ -314,10 +314,4 @@ def test_tables_on_a_phone(page):
     assert explorer.evaluate("box => box.scrollWidth <= box.clientWidth")
     caption = explorer.locator("caption").bounding_box()
     assert caption["x"] + caption["width"] <= 8 + 308
-    assert ledger.evaluate("box => box.scrollWidth > box.clientWidth + 60")
-    first, second = ledger.locator("tbody tr").first.locator("th, td").all()[:2]
-    before = first.bounding_box()["x"], second.bounding_box()["x"]
-    ledger.evaluate("box => { box.scrollLeft = 60; }")
-    after = first.bounding_box()["x"], second.bounding_box()["x"]
-    assert abs(after[0] - before[0]) <= 2 and abs(before[1] - after[1] - 60) <= 1
-    assert colour(first, "backgroundColor").tolist() == [255, 255, 255]
+    assert ledger.evaluate("box => box.scrollWidth <= box.clientWidth")

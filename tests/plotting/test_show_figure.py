@@ -163,6 +163,7 @@ def test_it_stands_above_a_function():
 def test_pyplot_is_refused():
     import matplotlib.pyplot as plt
 
+    plt.close("all")  # an open one would be drawn on, and none be made
     before = plt.get_fignums()
     with pytest.raises(ValueError, match=r"such as ax.plot\(...\) instead of plt.plot"):
 
