@@ -207,7 +207,7 @@ def test_answers_stand_at_the_end_of_their_chapter(html, numbers):
 # Pairs of elements that have to be on one page: what begins, and what comes below it.
 TOGETHER = """() => {
     const pairs = [], places = [];
-    const pair = (kind, above, below) => below && pairs.push([kind, above, below]);
+    const pair = (kind, above, below) => above && below && pairs.push([kind, above, below]);
     for (const cell of document.querySelectorAll("div.cell:not(.long)"))
         pair("cell", cell.querySelector(".cell_input"), cell.querySelector(".cell_output"));
     for (const caption of document.querySelectorAll("figure figcaption"))
