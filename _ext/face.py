@@ -36,12 +36,12 @@ NOT_TEXT = re.compile(
 def subset_of(name: str, letters: frozenset[str]) -> bytes:
     """Return a cut of the face, as WOFF 2, with no more than these letters."""
     options = subset.Options(flavor="woff2", notdef_outline=True, layout_features=["kern", "tnum"])
-    font = subset.load_font(str(FACE / f"{name}.woff2"), options)
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes={ord(letter) for letter in letters})
-    subsetter.subset(font)
     packed = io.BytesIO()
-    subset.save_font(font, packed, options)
+    with subset.load_font(str(FACE / f"{name}.woff2"), options) as font:
+        subsetter = subset.Subsetter(options)
+        subsetter.populate(unicodes={ord(letter) for letter in letters})
+        subsetter.subset(font)
+        subset.save_font(font, packed, options)
     return packed.getvalue()
 
 
