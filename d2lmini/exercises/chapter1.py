@@ -214,6 +214,7 @@ register(
             (["anana", "Ann"], ["ana", " an", "nn ", "na "]),
             (["Mimi Mi", "xyz"], [" mi", "mim", "imi"]),
             (["it's  aaaaa", " on A-"], ["t's", "s  ", "  o", "aaa", "n a", "its"]),
+            (["Oh-oh-oh-oh-oh, is"], ["h-o", "  o", "-oh", "s  ", "is ", "hoh"]),
         ],
         mistakes=(
             Mistake(

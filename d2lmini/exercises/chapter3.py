@@ -245,6 +245,7 @@ def _masked_softmax_cases() -> list[Case]:
         (*tables([[1, 2, 3], [1.5, 2, 3]]), np.array([[False, True, True], [False] * 3])),
         (*tables([[0.7], [-3.2], [1.1]]), np.array([[True], [False], [True]])),
         (*tables([[-900, -901.5, 0.25]]), np.array([[True, True, False]])),
+        (*tables([[-20000.5, -20001.25, -3]]), np.array([[True, True, False]])),
         (*rough(1, (3, 4)), rough(2, (3, 4))[0] > -1),
     ]
 
@@ -414,6 +415,7 @@ def _attention_cases() -> list[Case]:
             [[0.25, -1.5], [-2.75, 0.4], [1.6, 3.3], [0.1, 0.7]],
         ),
         tables([[0.5], [-1.5], [2.5], [0.1], [-0.3]], [[0.75]], [[-0.25, 1.5, 4]]),
+        tables([[0.75], [-1.25]], [[1.5], [-0.4], [2.25]], [[0.3, 2], [-1.6, 0.5], [4, 1.1]]),
         rough(3, (3, 5), (4, 5), (4, 2)),
     ]
 

@@ -454,7 +454,7 @@ def _induction(
 
 def _induction_cases() -> list[Case]:
     draw = np.random.default_rng(2)
-    texts = [[4, 4], [1, 2, 1], [3, 1, 3, 2, 3], [2, 5, 7, 2, 5, 5, 9]]
+    texts = [[4, 4], [1, 2, 1], [3, 1, 3, 2, 3], [2, 5, 7, 2, 5, 5, 9], [6, 1, 2, 3, 4, 5, 8, 6, 0]]
     return [(np.tril(draw.dirichlet(np.ones(len(t)), len(t))), np.array(t)) for t in texts]
 
 

@@ -300,7 +300,16 @@ register(
         "key, so that a token that is written alone sees what it would see in the whole text.",
         returns={"mask": "(queries, keys)"},
         reference=_window,
-        cases=lambda: [(1, 3, 1), (2, 2, 1), (3, 5, 2), (1, 4, 3), (4, 4, 3), (2, 6, 9), (5, 5, 1)],
+        cases=lambda: [
+            (1, 3, 1),
+            (2, 2, 1),
+            (3, 5, 2),
+            (1, 4, 3),
+            (4, 4, 3),
+            (2, 6, 9),
+            (5, 5, 1),
+            (4, 2, 3),
+        ],
         mistakes=(
             Mistake(
                 "top-left",

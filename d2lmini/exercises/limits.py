@@ -1,6 +1,7 @@
 """Run a learner's function so that it can do no harm to the session: time, output, settings."""
 
 import builtins
+import decimal
 import gc
 import io
 import locale
@@ -28,6 +29,7 @@ __all__ = [
     "session_as_it_was",
     "standard_settings",
     "time_limit",
+    "without_modes",
 ]
 
 KEPT = 2000  # characters of what a function prints
@@ -101,6 +103,34 @@ def _clock_at_every_step(deadline: float) -> Iterator[None]:
 @contextmanager
 def _no_limit() -> Iterator[None]:
     yield
+
+
+@contextmanager
+def without_modes() -> Iterator[None]:
+    """Take away what PyTorch puts between a call and its numbers; put that back, and that alone.
+
+    Such are a default device and the modes of `torch.overrides` and `torch.utils._python_dispatch`,
+    as that of tensors without numbers: neither the reference nor the answer could run under them.
+    """
+    torch = _torch()
+    functions, calls = _modes_taken_away(torch) if torch else ([], [])
+    try:
+        yield
+    finally:
+        if torch:
+            _modes_taken_away(torch)  # what an answer has left there
+            for mode in reversed(functions):
+                torch._C._push_on_torch_function_stack(mode)
+            for mode in reversed(calls):
+                torch._C._push_on_torch_dispatch_stack(mode)
+
+
+def _modes_taken_away(torch: Any) -> tuple[list[Any], list[Any]]:
+    inner = torch._C
+    return (
+        [inner._pop_torch_function_stack() for _ in range(inner._len_torch_function_stack())],
+        [inner._pop_torch_dispatch_stack(None) for _ in range(inner._len_torch_dispatch_stack())],
+    )
 
 
 class FirstOutput(io.TextIOBase):
@@ -187,8 +217,10 @@ def _settings() -> list[Setting]:
     settings: list[Setting] = [
         (_folder, lambda folder: os.chdir(folder) if folder else None),
         (lambda: dict(os.environ), _set_environment),
-        (lambda: list(sys.path), lambda paths: _refill(sys.path, paths)),
-        (lambda: list(sys.argv), lambda words: _refill(sys.argv, words)),
+        *((partial(list, words), partial(_refill, words)) for words in _lists()),
+        (lambda: dict(sys.modules), _set_modules),
+        (_umask, os.umask),
+        (_arithmetic, _set_arithmetic),
         (lambda: [getattr(sys, name) for name in HOOKS], _set_hooks),
         (sys.getrecursionlimit, sys.setrecursionlimit),
         (sys.getswitchinterval, sys.setswitchinterval),
@@ -214,8 +246,37 @@ def _set_hooks(hooks: list[Any]) -> None:
         setattr(sys, name, hook)
 
 
-def _refill(words: list[str], before: list[str]) -> None:
+def _lists() -> list[list[Any]]:
+    return [sys.path, sys.argv, sys.meta_path, sys.path_hooks]
+
+
+def _refill(words: list[Any], before: list[Any]) -> None:
     words[:] = before
+
+
+def _set_modules(modules: dict[str, ModuleType]) -> None:
+    sys.modules.update(modules)  # what was loaded meanwhile may stay
+
+
+def _umask() -> int:
+    umask = os.umask(0)  # there is no other way to read it
+    os.umask(umask)
+    return umask
+
+
+ARITHMETIC = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+
+
+def _arithmetic() -> list[Any]:
+    """Return the settings of `decimal`; its flags and traps are tables."""
+    now = decimal.getcontext()
+    return [*(getattr(now, name) for name in ARITHMETIC), dict(now.flags), dict(now.traps)]
+
+
+def _set_arithmetic(settings: list[Any]) -> None:
+    now = decimal.getcontext()
+    for name, value in zip((*ARITHMETIC, "flags", "traps"), settings, strict=True):
+        setattr(now, name, value)
 
 
 def _set_environment(variables: dict[str, str]) -> None:
@@ -233,6 +294,7 @@ def _settings_of_torch(torch: Any) -> list[Setting]:
     printing = torch._tensor_str.PRINT_OPTS
     return [
         (torch.get_default_dtype, torch.set_default_dtype),
+        (lambda: vars(torch._GLOBAL_DEVICE_CONTEXT).copy(), partial(_set_device, torch)),
         (lambda: dict(vars(printing)), lambda options: vars(printing).update(options)),
         (torch.get_num_threads, torch.set_num_threads),
         (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
@@ -244,13 +306,16 @@ def _settings_of_torch(torch: Any) -> list[Setting]:
     ]
 
 
+def _set_device(torch: Any, known: dict[str, Any]) -> None:
+    """Let PyTorch know again which mode is the default device."""
+    torch._GLOBAL_DEVICE_CONTEXT.device_context = known.get("device_context")
+
+
 @contextmanager
 def _standard_torch(torch: Any) -> Iterator[None]:
     torch.set_default_dtype(torch.float32)
-    # A device as a context, and not set_default_device, so that the reader's comes back.
     with (
         torch.inference_mode(False),
-        torch.device("cpu"),
         torch.enable_grad(),
         torch.autocast("cpu", enabled=False),
     ):

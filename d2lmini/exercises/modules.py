@@ -48,13 +48,14 @@ def _require_that_it_learns(expected: Any, module: Any, x: Any, output: Any) -> 
         return
     expected.load_state_dict(module.state_dict(), strict=False)
     right = expected(torch.from_numpy(x))
-    if output.shape != right.shape or not torch.allclose(output, right, rtol=1e-4, atol=1e-5):
-        return  # it hears of that first
+    for given in (output, module(torch.tensor(x))):  # the second differs if the first changed x
+        if given.shape != right.shape or not torch.allclose(given, right, rtol=1e-4, atol=1e-5):
+            return  # it hears of that first
+    want, got = _slopes(expected, x), _slopes(module, x)
     still = [
         name
-        for name, slope in _slopes(expected, right).items()
-        if slope.abs().max() > 1e-3
-        and not torch.allclose(_slopes(module, output)[name], slope, rtol=1e-2, atol=1e-3)
+        for name, slope in want.items()
+        if slope.abs().max() > 1e-3 and not torch.allclose(got[name], slope, rtol=1e-2, atol=1e-3)
     ]
     if still:
         raise ValueError(
@@ -63,11 +64,16 @@ def _require_that_it_learns(expected: Any, module: Any, x: Any, output: Any) -> 
         )
 
 
-def _slopes(module: Any, output: Any) -> dict[str, Any]:
-    """Return the slope of the output's sum of squares along each parameter."""
+def _slopes(module: Any, x: Any) -> dict[str, Any]:
+    """Return the slope of the output's sum of squares along each parameter, and along x.
+
+    Layers below learn by the slope along x.
+    """
     from d2lmini._torch import torch
 
-    names = dict(module.named_parameters())
+    tokens = torch.from_numpy(x).requires_grad_()
+    output = module(tokens.clone())  # which may be changed in place
+    names = dict(module.named_parameters()) | {"x": tokens}
     if not output.requires_grad:
         return {name: torch.zeros_like(weight) for name, weight in names.items()}
     total = (output.double() ** 2).sum()

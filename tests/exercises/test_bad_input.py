@@ -710,6 +710,38 @@ def test_a_result_larger_than_any_memory_that_takes_none():
 # The settings of the session
 
 
+CHANGED = {
+    "the mask of new files": ("os.umask(0o777)", "(mask := os.umask(0), os.umask(mask))[0]"),
+    "finders of modules": ("sys.meta_path.clear()", "list(sys.meta_path)"),
+    "hooks of paths": ("sys.path_hooks.append(print)", "list(sys.path_hooks)"),
+    "a module that is another": ("sys.modules['json'] = None", "sys.modules['json']"),
+    "a module that is gone": ("del sys.modules['random']", "sys.modules['random']"),
+    "digits of decimal": ("decimal.getcontext().prec = 3", "decimal.getcontext().prec"),
+    "traps of decimal": (
+        "decimal.getcontext().traps[decimal.Inexact] = True",
+        "dict(decimal.getcontext().traps)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "look"), CHANGED.values(), ids=CHANGED)
+def test_what_an_answer_changes_is_put_back(change, look):
+    import decimal
+    import json
+    import os
+    import random
+
+    space = {"decimal": decimal, "json": json, "os": os, "random": random, "sys": sys}
+    before = eval(look, space)
+
+    def softmax(scores):
+        exec(change, space)
+        return scores
+
+    grade(softmax)
+    assert eval(look, space) == before
+
+
 def disturb():
     import builtins
     import os
@@ -892,6 +924,63 @@ class TestSettingsOfTorch:
         grade(softmax)
         assert torch.get_default_dtype() == torch.float32
         assert str(torch.tensor([1 / 3])) == printed
+
+
+@needs_torch
+class TestModes:
+    """What stands between a call of PyTorch and its numbers is not met by a check."""
+
+    def mode(self, kind):
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.overrides import TorchFunctionMode
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Doubling(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                result = func(*args, **(kwargs or {}))
+                return result * 2 if isinstance(result, float) else result
+
+        class Refusing(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                raise RuntimeError("nothing is computed here")
+
+        return {"function": Doubling, "dispatch": Refusing, "fake": FakeTensorMode}[kind]()
+
+    @pytest.mark.parametrize("name", ["OneHead", "softmax"])
+    @pytest.mark.parametrize("kind", ["function", "dispatch", "fake"])
+    def test_a_right_answer_is_right(self, kind, name):
+        import torch
+
+        exercise = find(name)
+        answer = run_text(exercise.solution, exercise.function)
+        with self.mode(kind):
+            assert grade(answer, name=name).status == "pass"
+            counts = torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
+        assert counts == ((1, 0) if kind == "function" else (0, 1))
+
+    @pytest.mark.parametrize("kind", ["function", "dispatch", "fake"])
+    def test_one_that_an_answer_leaves_is_taken_away(self, kind):
+        import torch
+
+        def softmax(scores):
+            self.mode(kind).__enter__()
+            return scores
+
+        grade(softmax)
+        assert torch._C._len_torch_function_stack() == torch._C._len_torch_dispatch_stack() == 0
+
+    def test_a_default_device_that_an_answer_sets_is_taken_away(self):
+        import torch
+
+        def softmax(scores):
+            torch.set_default_device("meta")
+            return scores
+
+        grade(softmax)
+        assert torch.empty(0).device.type == "cpu"
+        torch.set_default_device("meta")  # and it can be set as before
+        torch.set_default_device(None)
+        assert torch.empty(0).device.type == "cpu"
 
 
 @needs_torch

@@ -171,7 +171,24 @@ SLIPS = [
     ("trigram_vectors", "text.lower()", "text.lower().replace(chr(39), chr(0)[1:])"),
     ("trigram_vectors", "pieces.count(gram) for", "min(pieces.count(gram), 2) for"),
     ("trigram_vectors", "text.lower()", "text.lower().strip()"),
+    ("trigram_vectors", "text.lower()", "text.lower().replace('-', '')"),
+    ("trigram_vectors", 'f" {text.lower()} "', 'f"  {text.lower()}  "'),
+    ("trigram_vectors", "pieces.count(gram) for", "min(pieces.count(gram), 3) for"),
+    # Limits that numbers of the usual size do not reach.
+    ("masked_softmax", "np.where(mask, scores, -np.inf)", "np.where(mask, scores, -1e4)"),
+    ("tiled_attention", "np.full((n, 1), -np.inf)", "np.zeros((n, 1))"),
+    ("tiled_attention", "np.full((n, 1), -np.inf)", "np.full((n, 1), -100.0)"),
+    # Sizes that are not there: one component, one token, more queries than keys, a long cache.
+    ("attention", "key.shape[-1]", "max(key.shape[-1], 2)"),
+    ("batched_self_attention", "key.shape[-1]", "max(key.shape[-1], 2)"),
+    ("OneHead", "scores.softmax(dim=-1)", "scores.softmax(dim=-1).squeeze()"),
+    ("window_mask", "num_keys - num_queries", "max(0, num_keys - num_queries)"),
+    ("keep_window", "keys[-window:]", "keys[-min(window, 4) :]"),
+    ("lookup_score", "reversed(range(i))", "reversed(range(max(0, i - 3), i))"),
+    # Another middle than the mean.
+    ("looks_one_back", "before.mean(axis=-1)", "np.median(before, axis=-1)"),
     # What is right for numbers, and learns nothing.
+    ("OneHead", "self.w_v(x)", "self.w_v(x.detach())"),  # no layer below it would learn
     ("OneHead", "scores.softmax(dim=-1) @ value", "(scores.softmax(dim=-1) @ value).detach()"),
     ("OneHead", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).detach() @ value"),
     ("CausalHeads", "self.w_o(", "self.w_o.requires_grad_(False)("),
