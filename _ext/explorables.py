@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from docutils import nodes
 from drawings import KEYS, QUERY, VALUES
-from joining import LOADER, joined
+from joining import LOADER, WHEN_NEAR, joined
 from plain import is_code_cell
 from sources import SourceError, read_notebook
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -454,11 +454,13 @@ class PlaceExplorables(SphinxPostTransform):
 
 
 def load(app, pagename, templatename, context, doctree) -> None:
-    """Load what starts them, on the pages that have one."""
+    """Load what starts them, on the pages that have one, when a reader comes near."""
     body = context.get("body", "")
     if app.builder.name == "html" and NAMED.search(body):
         path = f"_static/explorables/on-{Path(pagename).name}.mjs"
-        context["body"] = body + LOADER.format(module=context["pathto"](path, resource=True))
+        start = WHEN_NEAR.replace("PARTS", "[data-explorable]")
+        module = context["pathto"](path, resource=True)
+        context["body"] = body + LOADER.format(module=module, start=start)
 
 
 def write(app, exception) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from docutils import nodes
-from joining import LOADER, joined
+from joining import AT_ONCE, LOADER, joined
 from livecells import plan
 from plain import is_code_cell
 from sources import SourceError, read_notebook
@@ -182,7 +182,7 @@ def load(app, pagename, templatename, context, doctree) -> None:
     body = context.get("body", "")
     if app.builder.name == "html" and '<div class="live-bar' in body:
         module = context["pathto"]("_static/live/live.mjs", resource=True)
-        context["body"] = body + LOADER.format(module=module)
+        context["body"] = body + LOADER.format(module=module, start=AT_ONCE)
 
 
 def setup(app):
