@@ -128,10 +128,10 @@ def _git(root: Path, *arguments: str) -> str:
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith("GIT_CONFIG")
     }
+    ours["GIT_NO_LAZY_FETCH"] = "1"
     command = ["git", "--literal-pathspecs", *arguments]
-    how = {"cwd": root, "env": ours | {"GIT_NO_LAZY_FETCH": "1"}}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, **how)
+        done = subprocess.run(command, cwd=root, env=ours, capture_output=True, text=True)
     except OSError:
         return ""
     return "" if done.returncode else done.stdout.strip()

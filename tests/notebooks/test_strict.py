@@ -222,7 +222,11 @@ def report(good, tmp_path_factory):
 
 
 def test_good_notebook_passes(report):
-    assert list(report["good"]) == ["stored", *(f"Cell {i}" for i in range(len(SOURCES))), "updated"]
+    assert list(report["good"]) == [
+        "stored",
+        *(f"Cell {i}" for i in range(len(SOURCES))),
+        "updated",
+    ]
     assert set(report["good"].values()) == {None}
 
 
