@@ -5,6 +5,7 @@ them with it, whose cells are run. Without it they come from the public server. 
 takes most of the time here: one tab, in which it has started, serves as many tests as it can.
 """
 
+import gzip
 import os
 import re
 import statistics
@@ -21,6 +22,11 @@ from tests.browser.test_storage import BLOCKED
 
 CHAPTERS = [page for page in pages_of(ROOT / "_toc.yml") if re.match(r"chapters/\d", page)]
 FIRST = CHAPTERS[0]
+WHAT_CAN_BE_TRIED = re.compile(
+    r'<div class="live-bar.*?</div>| id="cell-[^"]*"|<div class="explorable.*?</p></div>'
+    r"|<script>\n\{\n  const off = .*?</script>",
+    re.DOTALL,
+)
 CONTRACT = ("Run", "Stop", "Reset")
 CDN = "https://cdn.jsdelivr.net/pyodide/"
 KINDS = {"mjs": "text/javascript", "js": "text/javascript", "wasm": "application/wasm"}
@@ -183,10 +189,32 @@ def test_nothing_is_loaded_before_the_first_run(visit):
     seen = visit(FIRST)
     seen.tab.locator("[data-live]").first.wait_for(state="attached")
     paths = [path for path in seen.weights() if "/live/" in path]
-    assert not [path for path in paths if path.endswith(("worker.mjs", ".zip", ".wasm"))]
+    assert [path.rpartition("/")[2] for path in paths] == ["live.mjs"]
     assert seen.said == []
-    style = (ROOT / "chapters/_static/live/live.css").stat().st_size // 3  # as sent
-    assert sum(seen.weights()[path] for path in paths) + style <= 12_000
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_what_can_be_tried_makes_a_page_little_heavier(built, page):
+    """Its styles, its marks in the page, and the module of the cells, as a server sends them."""
+    style = (built / "_static/style.css").read_text("utf8")
+    for name in ("live/live.css", "explorables/explorables.css"):
+        ours = (ROOT / "chapters/_static" / name).read_text("utf8")
+        assert ours in style, f"{name} is not in the style of the pages as it is written"
+        style = style.replace(ours, "")
+    html = (built / f"{page}.html").read_text("utf8")
+    with_it = [html, (built / "_static/style.css").read_text("utf8")]
+    with_it += [(built / "_static/live/live.mjs").read_text("utf8")]
+    without = [style, WHAT_CAN_BE_TRIED.sub("", html)]
+    heavier = sum(map(sent, with_it)) - sum(map(sent, without))
+    drawing = sent((built / f"_static/explorables/on-{Path(page).name}.mjs").read_text("utf8"))
+    print(f"{page}: {heavier} bytes, and {drawing} when a reader comes near its explorables")
+    assert heavier <= 12_000, f"{heavier} bytes: a page is to be at most 12 kB heavier"
+    assert drawing <= 8_000, f"{drawing} bytes for what is drawn"
+
+
+def sent(text):
+    """Return how many bytes a server sends for a text."""
+    return len(gzip.compress(text.encode(), mtime=0))
 
 
 def test_a_live_cell_is_what_teachers_and_tests_rely_on(opened):
