@@ -79,6 +79,7 @@ def test_nobody_is_shut_out(visit, name):
     tab = visit(PAGES[name], width=390).tab
     found = tab.locator(f"[data-explorable={name}]")
     waiting = found.evaluate("root => root.dataset.state ? 0 : root.offsetHeight")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390, "before it comes"
     found.scroll_into_view_if_needed()
     expect(found).to_have_attribute("data-state", "ready")
     if waiting:  # else it was near the top and there at once
