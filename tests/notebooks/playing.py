@@ -93,9 +93,7 @@ class Player:
         self.pictures = pictures  # whether they are compared
         self.notebook = copy.deepcopy(notebook)
         notebooks.normalise(self.notebook)
-        self.client = NotebookClient(
-            self.notebook, timeout=notebooks.TIMEOUT, record_timing=False, coalesce_streams=True
-        )
+        self.client = NotebookClient(self.notebook, timeout=notebooks.TIMEOUT, record_timing=False)
         manager.client_class = "jupyter_client.asynchronous.AsyncKernelClient"
         self.client.km = manager
         self.client.start_new_kernel_client()

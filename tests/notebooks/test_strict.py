@@ -25,6 +25,11 @@ SOURCES = [
     'print("first"); display(HTML("<b>then</b>", metadata={"alt": "then"})); print("last")',
     'print("half"); clear_output(); print("all")',
     'bar = display(HTML("0 %"), display_id=True); bar.update(HTML("100 %"))',
+    'print("two"); display(HTML("!")); print("parts"); late = display(HTML("?"), display_id=True)',
+    'late.update(HTML("answered in a later cell"))',
+    # What a widget shows: each run gives its model another name.
+    "import os; kind = 'application/vnd.jupyter.widget-view+json'; "
+    "display({'text/plain': 'bar', kind: {'model_id': os.urandom(4).hex()}}, raw=True)",
 ]
 PRINT, PICTURE, QUIET, ORDER = 1, 2, 3, 6
 
@@ -130,6 +135,23 @@ def leaves_a_file(nb):
     nb.cells[QUIET].source = "open('left.txt', 'w').close()"
 
 
+def as_before_the_update(nb):
+    nb.cells[9].outputs[2].data["text/html"] = "?"
+
+
+def other_widget(nb):
+    (data,) = (output.data for output in nb.cells[11].outputs)
+    data["application/vnd.jupyter.widget-view+json"]["version"] = 3
+
+
+def count_of_a_result(nb):
+    nb.cells[PICTURE].outputs[0].execution_count = 9
+
+
+def nothing_in_it(nb):
+    nb.cells.insert(0, nbformat.v4.new_code_cell("", id="empty"))
+
+
 def another_kernel(nb):
     nb.metadata.kernelspec.name = "ir"
 
@@ -142,6 +164,8 @@ def too_large(nb):
 STORED = {
     never_run: "execution count None, not 2",
     out_of_order: "execution count 9, not 2",
+    count_of_a_result: "cell 2: a result of count 9, not 3",
+    nothing_in_it: "cell 0: there is nothing in it",
     stored_stderr: "stored stderr: beware",
     stored_error: "stored error: ZeroDivisionError",
     excused: "excused from comparison",
@@ -159,13 +183,15 @@ COPIES = {
         wrong_png: ("Cell 2", "12 of 12 pixels differ"),
         new_stderr: ("Cell 3", "stderr"),
         swapped_outputs: ("Cell 6", "the outputs of this run: ['stdout', 'display_data']"),
-        unfinished_bar: ("Cell 8", "stored:      0 %"),
+        unfinished_bar: ("updated", "stored:      0 %"),
+        other_widget: ("Cell 11", "'version': 3"),
     },
     "second": {
         missing_output: ("Cell 1", "Cell outputs differ"),
         one_wrong_pixel: ("Cell 2", "1 of 12 pixels differ"),
         new_error: ("Cell 3", "ZeroDivisionError"),
         other_description: ("Cell 6", "something else"),
+        as_before_the_update: ("updated", "stored:      ?"),
     },
     "third": {
         never_run: ("stored", STORED[never_run]),
@@ -194,6 +220,7 @@ def good(tmp_path_factory):
     """Return a small notebook, executed."""
     folder = tmp_path_factory.mktemp("good")
     cells = [nbformat.v4.new_code_cell(s, id=f"c{i}") for i, s in enumerate(SOURCES)]
+    cells[9].metadata.tags = ["trains"]  # what it shows is finished by the next cell
     nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "good.ipynb")
     return notebooks.run(folder / "good.ipynb", folder)
 
@@ -221,7 +248,8 @@ def report(good, tmp_path_factory):
 
 
 def test_good_notebook_passes(report):
-    assert list(report["good"]) == ["stored", *(f"Cell {i}" for i in range(len(SOURCES))), AGAIN]
+    cells = [f"Cell {i}" for i in range(len(SOURCES))]
+    assert list(report["good"]) == ["stored", *cells, "updated", AGAIN]
     assert set(report["good"].values()) == {None}
 
 
@@ -241,7 +269,7 @@ def test_difference_is_found(report, tamper):
 
 
 def test_corrupt_file_is_reported_and_does_not_stop_the_run(report):
-    assert list(report["corrupt"]) == ["stored"]
+    assert list(report["corrupt"]) == ["stored", "updated"]
     assert "not a notebook" in report["corrupt"]["stored"]
     assert len(report) == len(COPIES) + 2
 
