@@ -127,6 +127,7 @@ def test_each_page(visit, address, page, width, scheme):
             assert seen.tab.evaluate(NO_PREVIEW) == [], "words and works without a preview"
         nothing_is_beyond_an_edge(seen.tab)
         seen.tab.set_viewport_size({"width": width, "height": 900})
+        seen.tab.evaluate("scrollTo(0, 0)")  # where no button that leads there covers anything
         seen.tab.wait_for_timeout(500)  # after 300 ms the theme makes what scrolls focusable
     shuts_nobody_out(seen.tab, scheme, width)
     assert seen.said == []
