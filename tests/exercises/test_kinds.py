@@ -188,7 +188,6 @@ SLIPS = [
     # Another middle than the mean.
     ("looks_one_back", "before.mean(axis=-1)", "np.median(before, axis=-1)"),
     # What is right for numbers, and learns nothing.
-    ("OneHead", "self.w_v(x)", "self.w_v(x.detach())"),  # no layer below it would learn
     ("OneHead", "scores.softmax(dim=-1) @ value", "(scores.softmax(dim=-1) @ value).detach()"),
     ("OneHead", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).detach() @ value"),
     ("CausalHeads", "self.w_o(", "self.w_o.requires_grad_(False)("),
