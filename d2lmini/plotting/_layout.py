@@ -126,7 +126,7 @@ def wrap(text: str, width: float, size: float, longest: float = math.inf) -> str
     return "\n".join(lines)
 
 
-def cut(text: str, longest: float = LONGEST, size: float = TICK) -> str:
+def shortened(text: str, longest: float = LONGEST, size: float = TICK) -> str:
     """Shorten a label that would take the place of the picture."""
     if text_width(text, size) <= longest:
         return text
@@ -150,7 +150,7 @@ def token_ticks(tokens: list[str], cell: float, *, across: bool) -> Ticks:
 
     Numbers are never turned: what stands between two of them is known.
     """
-    texts = [cut(token) for token in tokens]
+    texts = [shortened(token) for token in tokens]
     angle, room = 0, 1.12 * TICK / 72
     if across:
         widest = max(text_width(text, TICK) for text in texts)

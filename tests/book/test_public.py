@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import tomllib
+from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 import nbformat
 import pytest
 import yaml
 from PIL import Image, ImageChops
+from sphinx.errors import ConfigError
 
 from _ext import public
 from scripts import card, pdf
@@ -20,6 +22,17 @@ from tests.book.building import PUBLIC, ROOT, build, build_private, pages_of, pu
 from tests.book.test_bad_input import NOTEBOOK, tiny_book
 
 ADDRESS, REPOSITORY = PUBLIC["address"], PUBLIC["repository"]
+
+
+WITHOUT_GIT = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+
+def committed(folder, day):
+    """Commit all that is in a folder on a day; it becomes a repository if it is none."""
+    when = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{day}T12:00Z")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*git, *command], cwd=folder, env=WITHOUT_GIT | when, check=True)
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +44,7 @@ def published(tmp_path_factory):
     notebook.cells[1].execution_count = 1
     tiny_book(folder, {"some.ipynb": nbformat.writes(notebook)})
     config = public_config(folder, folder)
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    when = {"GIT_AUTHOR_DATE": "2020-02-03T12:00Z", "GIT_COMMITTER_DATE": "2020-02-03T12:00Z"}
-    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
-        subprocess.run([*git, *command], cwd=folder, env=os.environ | when, check=True)
+    committed(folder, "2020-02-03")
     status, said = build(folder, folder, "--config", str(config))
     assert status == 0, said
     return folder / "_build" / "html"
@@ -83,19 +93,16 @@ def test_an_issue_starts_with_the_page_it_is_about(published):
     assert "content here" not in issue.query
 
 
+@pytest.mark.parametrize("wrong", ["example.org/book", None])
 @pytest.mark.parametrize("name", ["address", "repository"])
-def test_the_setting_is_two_web_addresses(tmp_path, name):
-    tiny_book(tmp_path, {"more.md": "# More\n"})
-    path = public_config(tmp_path, tmp_path)
-    for wrong in ("example.org/book", None):
-        config = yaml.safe_load(path.read_text("utf8"))
-        config["sphinx"]["config"]["public"] = dict(PUBLIC) | {name: wrong}
-        path.write_text(yaml.safe_dump(config))
-        status, said = build(tmp_path, tmp_path, "--config", str(path))
-        if wrong or name == "repository":
-            assert status != 0 and f"public: {name}: {wrong or ''!r} is no web address" in said
-        else:
-            assert status == 0, said
+def test_the_setting_is_two_web_addresses(name, wrong):
+    config = SimpleNamespace(public=dict(PUBLIC) | {name: wrong})
+    if name == "address" and wrong is None:  # it is not published
+        public.configure(None, config)
+        assert config.public["address"] == ""
+    else:
+        with pytest.raises(ConfigError, match=f"public: {name}: {wrong or ''!r} is no web address"):
+            public.configure(None, config)
 
 
 def test_the_day_of_the_last_change(published):
@@ -215,20 +222,6 @@ def test_what_it_runs_on(built):
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["date-released"] in text
 
 
-def test_the_whole_book_on_paper(tmp_path, monkeypatch):
-    if pdf.find_browser() is None:
-        pytest.skip("there is no Chromium on this machine")
-    tiny_book(tmp_path, {"more.md": "# More\n\nText.\n"})
-    monkeypatch.setattr(pdf, "ROOT", tmp_path)
-    page = pdf.build_page(tmp_path / "_build")
-    target = tmp_path / "book.pdf"
-    pdf.print_page(page, target, pdf.needed_browser())
-    content = target.read_bytes()
-    assert content.startswith(b"%PDF-")
-    assert b"/Outlines" in content and b"/StructTreeRoot" in content
-    assert content.count(b"/Type /Page\n") >= 2
-
-
 def test_without_a_browser_the_pdf_says_so(monkeypatch):
     monkeypatch.setattr(pdf, "find_browser", lambda: None)
     with pytest.raises(SystemExit, match="a PDF needs a browser"):
@@ -239,14 +232,46 @@ def test_no_day_is_better_than_a_wrong_one(tmp_path, monkeypatch):
     """Without the git program, and in a shallow clone, where all files seem equally old."""
     origin, shallow = tmp_path / "origin", tmp_path / "shallow"
     origin.mkdir()
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     for text in ("one", "two"):
         (origin / "page.md").write_text(text)
-        for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", text]):
-            subprocess.run([*git, *command], cwd=origin, check=True)
+        committed(origin, "2020-02-03")
     clone = ["git", "clone", "-q", "--depth", "1", origin.as_uri(), str(shallow)]
-    subprocess.run(clone, check=True)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", public.changed(origin, "page.md"))
+    subprocess.run(clone, check=True, env=WITHOUT_GIT)
+    assert public.changed(origin, "page.md") == "2020-02-03"
     assert public.changed(shallow, "page.md") == ""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert public.changed(origin, "page.md") == ""
+
+
+@pytest.mark.parametrize("variable", ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])
+def test_variables_of_git_are_about_another_repository(tmp_path, monkeypatch, variable):
+    """As in a hook, which may run the build."""
+    for name, day in (("ours", "2020-02-03"), ("other", "2021-05-06")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "page.md").write_text(name)
+        committed(tmp_path / name, day)
+    inner = {"GIT_INDEX_FILE": "index", "GIT_OBJECT_DIRECTORY": "objects"}
+    monkeypatch.setenv(variable, str(tmp_path / "other" / ".git" / inner.get(variable, "")))
+    monkeypatch.setenv("GIT_ICASE_PATHSPECS", "1")
+    assert public.changed(tmp_path / "ours", "page.md") == "2020-02-03"
+
+
+def test_a_path_is_no_pattern_for_git(tmp_path):
+    for name, day in (("a[b]*.md", "2020-02-03"), ("ab1.md", "2021-05-06")):
+        (tmp_path / name).write_text(name)
+        committed(tmp_path, day)
+    assert public.changed(tmp_path, "a[b]*.md") == "2020-02-03"
+
+
+def test_a_folder_without_a_repository_and_a_git_that_fails(tmp_path, monkeypatch):
+    """A git that fails may have said something first, as a wrapper does."""
+    (tmp_path / "page.md").write_text("unpacked")
+    assert public.changed(tmp_path, "page.md") == ""
+    committed(tmp_path, "2020-02-03")
+    assert public.changed(tmp_path, "page.md") == "2020-02-03"
+    fake = tmp_path / "bin" / "git"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\n[ $2 = rev-parse ] && echo false && exit\necho oh; exit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
+    assert public.changed(tmp_path, "page.md") == ""
