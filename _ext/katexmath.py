@@ -103,7 +103,7 @@ def with_mark(drawn: str, mark: str) -> str:
     first = first.replace("</math>", f"</math>{mark}", 1)
     last = last.removesuffix("</span></span>")
     return (
-        f'{first}<span class="with-mark">{PART}{last}<span class="mark">{mark}</span></span>'
+        f'{first}<span class="with-mark">{PART}{last}<span class="its-mark">{mark}</span></span>'
         "</span></span>"
     )
 
