@@ -159,7 +159,12 @@ class Runner:
             self.ran.pop(cell.id, None)
         try:
             with redirect_stdout(self.printed), redirect_stderr(self.printed):
-                self.execute(cell, whole)
+                try:
+                    self.execute(cell, whole)
+                finally:  # of a cell that fails too, as in a notebook; else the next would show it
+                    self.show_figures()
+                    for callback in list(self.callbacks):
+                        callback()
         except BaseException as error:  # an exit, an interrupt: nothing may end the worker
             self.send(described(error))
             return False
@@ -185,9 +190,6 @@ class Runner:
         exec(compile(tree, file, "exec"), self.names)
         if last is not None:
             self.show_result(eval(compile(last, file, "eval"), self.names))
-        self.show_figures()
-        for callback in list(self.callbacks):
-            callback()
 
     def lean(self, node: ast.stmt, whole: bool) -> ast.stmt:
         """Return an import without the names that are heavy and not used.

@@ -17,6 +17,7 @@ not the whole book.
 """
 
 import html
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -113,15 +114,27 @@ def changed(root: Path, path: str) -> str:
     """
     if _git(root, "rev-parse", "--is-shallow-repository") != "false":
         return ""
-    return _git(root, "log", "-1", "--format=%cs", "--", path)
+    return _git(root, "log", "-1", "--no-show-signature", "--format=%cs", "--", path)
 
 
 def _git(root: Path, *arguments: str) -> str:
+    """Return what git says in a folder; empty if it fails, or if there is none.
+
+    Its variables may be about another repository (in a hook they are), a path is no pattern, and
+    nothing is fetched.
+    """
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith("GIT_CONFIG")
+    }
+    ours["GIT_NO_LAZY_FETCH"] = "1"
+    command = ["git", "--literal-pathspecs", *arguments]
     try:
-        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
-    except OSError:  # there is no git program
+        done = subprocess.run(command, cwd=root, env=ours, capture_output=True, text=True)
+    except OSError:
         return ""
-    return done.stdout.strip()
+    return "" if done.returncode else done.stdout.strip()
 
 
 def mend_buttons(app, pagename, templatename, context, doctree) -> None:

@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 
@@ -33,7 +34,9 @@ def draws_one_number_in_one_colour(draw):
     """Tell whether equal numbers of two matrices have the same colour in what is drawn."""
     matrices = [np.array([[0.1, 0.9], [0.2, 0.8]]), np.array([[0.2, 0.8], [0.5, 0.5]])]
     colours = {}
-    for image in draw(matrices):
+    images = draw(matrices)
+    plt.close("all")  # other tests look at what is open
+    for image in images:
         numbers = np.ma.getdata(image.get_array()).ravel().tolist()
         for number, colour in zip(numbers, image.to_rgba(numbers).tolist(), strict=True):
             if colours.setdefault(number, colour) != colour:

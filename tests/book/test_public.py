@@ -22,6 +22,17 @@ from tests.book.test_bad_input import NOTEBOOK, tiny_book
 ADDRESS, REPOSITORY = PUBLIC["address"], PUBLIC["repository"]
 
 
+WITHOUT_GIT = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+
+def committed(folder, day):
+    """Commit all that is in a folder on a day; it becomes a repository if it is none."""
+    when = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{day}T12:00Z")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*git, *command], cwd=folder, env=WITHOUT_GIT | when, check=True)
+
+
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):
     """Build a small book as if it were published."""
@@ -31,10 +42,7 @@ def published(tmp_path_factory):
     notebook.cells[1].execution_count = 1
     tiny_book(folder, {"some.ipynb": nbformat.writes(notebook)})
     config = public_config(folder, folder)
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    when = {"GIT_AUTHOR_DATE": "2020-02-03T12:00Z", "GIT_COMMITTER_DATE": "2020-02-03T12:00Z"}
-    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
-        subprocess.run([*git, *command], cwd=folder, env=os.environ | when, check=True)
+    committed(folder, "2020-02-03")
     status, said = build(folder, folder, "--config", str(config))
     assert status == 0, said
     return folder / "_build" / "html"
@@ -239,14 +247,46 @@ def test_no_day_is_better_than_a_wrong_one(tmp_path, monkeypatch):
     """Without the git program, and in a shallow clone, where all files seem equally old."""
     origin, shallow = tmp_path / "origin", tmp_path / "shallow"
     origin.mkdir()
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     for text in ("one", "two"):
         (origin / "page.md").write_text(text)
-        for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", text]):
-            subprocess.run([*git, *command], cwd=origin, check=True)
+        committed(origin, "2020-02-03")
     clone = ["git", "clone", "-q", "--depth", "1", origin.as_uri(), str(shallow)]
-    subprocess.run(clone, check=True)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", public.changed(origin, "page.md"))
+    subprocess.run(clone, check=True, env=WITHOUT_GIT)
+    assert public.changed(origin, "page.md") == "2020-02-03"
     assert public.changed(shallow, "page.md") == ""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert public.changed(origin, "page.md") == ""
+
+
+@pytest.mark.parametrize("variable", ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])
+def test_variables_of_git_are_about_another_repository(tmp_path, monkeypatch, variable):
+    """As in a hook, which may run the build."""
+    for name, day in (("ours", "2020-02-03"), ("other", "2021-05-06")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "page.md").write_text(name)
+        committed(tmp_path / name, day)
+    inner = {"GIT_INDEX_FILE": "index", "GIT_OBJECT_DIRECTORY": "objects"}
+    monkeypatch.setenv(variable, str(tmp_path / "other" / ".git" / inner.get(variable, "")))
+    monkeypatch.setenv("GIT_ICASE_PATHSPECS", "1")
+    assert public.changed(tmp_path / "ours", "page.md") == "2020-02-03"
+
+
+def test_a_path_is_no_pattern_for_git(tmp_path):
+    for name, day in (("a[b]*.md", "2020-02-03"), ("ab1.md", "2021-05-06")):
+        (tmp_path / name).write_text(name)
+        committed(tmp_path, day)
+    assert public.changed(tmp_path, "a[b]*.md") == "2020-02-03"
+
+
+def test_a_folder_without_a_repository_and_a_git_that_fails(tmp_path, monkeypatch):
+    """A git that fails may have said something first, as a wrapper does."""
+    (tmp_path / "page.md").write_text("unpacked")
+    assert public.changed(tmp_path, "page.md") == ""
+    committed(tmp_path, "2020-02-03")
+    assert public.changed(tmp_path, "page.md") == "2020-02-03"
+    fake = tmp_path / "bin" / "git"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\n[ $2 = rev-parse ] && echo false && exit\necho oh; exit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
+    assert public.changed(tmp_path, "page.md") == ""

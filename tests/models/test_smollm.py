@@ -1,8 +1,11 @@
 """SmolLM: on a small model of random numbers always, on the real one where it is installed."""
 
+import inspect
+import json
 import math
 import subprocess
 import sys
+import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -234,13 +237,16 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_the_page_shows_the_code_as_it_is():
-    import inspect
-    import json
-
     chapter = Path(__file__).parents[2] / "chapters" / "07-real-models.ipynb"
     cells = json.loads(chapter.read_text("utf8"))["cells"]
     text = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    assert f"```python\n{inspect.getsource(smollm.block).strip()}\n```" in text
+
+    def source(function):
+        return textwrap.dedent(inspect.getsource(function)).strip()
+
+    layer = f"{source(smollm.rms_norm)}\n\n\n{source(smollm.block)}"
+    for shown in layer, source(smollm.SmolLM._logits):
+        assert f"```python\n{shown}\n```" in text
 
 
 # ---------------------------------------------------------------------------------- the real model

@@ -4,6 +4,7 @@ A pytest plugin, loaded by the conftest at the root, that patches nbval.
 """
 
 import base64
+import copy
 import io
 import itertools
 import re
@@ -44,11 +45,18 @@ def defects(text: str) -> list[str]:
     if notebook.metadata.get("kernelspec", {}).get("name") != "python3":
         found.append("the kernel is not python3")
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    count = 0  # of what the kernel has run; nothing is not counted
     for number, cell in enumerate(code):
         here = f"cell {number}"
-        if cell.execution_count != number + 1:
-            found.append(f"{here}: execution count {cell.execution_count}, not {number + 1}")
+        if not cell.source.strip():
+            found.append(f"{here}: there is nothing in it; delete it")
+            continue
+        count += 1
+        if cell.execution_count != count:
+            found.append(f"{here}: execution count {cell.execution_count}, not {count}")
         for output in cell.outputs:
+            if output.get("execution_count", count) != count:
+                found.append(f"{here}: a result of count {output.execution_count}, not {count}")
             if output.output_type == "error":
                 found.append(f"{here}: stored error: {output.ename}: {output.evalue}")
             if output.output_type == "stream" and output.name == "stderr":
@@ -85,9 +93,10 @@ def as_stored(client, number: int, messages) -> list:
     """Return the outputs that the storing engine makes of a cell's messages.
 
     nbval keeps less: no order among kinds, no metadata, nothing of cleared or updated outputs.
+    Streams are joined where they are compared: the engine finds an output by its number, when a
+    later cell updates it.
     """
     from nbclient.exceptions import CellExecutionComplete
-    from nbval.plugin import coalesce_streams
 
     cell = client.nb.cells[number]
     cell.outputs, client.clear_before_next_output = [], False
@@ -96,12 +105,15 @@ def as_stored(client, number: int, messages) -> list:
             client.process_message(message, cell, number)
         except CellExecutionComplete:
             break
-    return coalesce_streams(cell.outputs)  # as the engine does, too
+    return cell.outputs
 
 
 def differences(new: list, old: list, *, pictures: bool = True) -> list[str]:
     """Say how the outputs of this run differ from the stored ones, in order; [] if not at all."""
+    from nbval.plugin import coalesce_streams
+
     found = []
+    new = coalesce_streams(copy.deepcopy(new))
     kinds = [[kind_of(output) for output in outputs] for outputs in (new, old)]
     if kinds[0] != kinds[1]:
         return [f"the outputs of this run: {kinds[0]}, stored: {kinds[1]}"]
@@ -124,13 +136,20 @@ def differences(new: list, old: list, *, pictures: bool = True) -> list[str]:
     return found
 
 
+def name_of(message) -> str | None:
+    """Return the name by which what a message shows may be shown anew later."""
+    return (message["content"].get("transient") or {}).get("display_id")
+
+
 def kind_of(output) -> str:
     """Name an output: a stream by its name, anything else by its kind."""
     return output.name if output.output_type == "stream" else output.output_type
 
 
 def plain(value):
-    """Leave out addresses in memory."""
+    """Leave out what is another in each run: addresses in memory, the names of widgets' models."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items() if key != "model_id"}
     return ADDRESS.sub("at 0x", value) if isinstance(value, str) else value
 
 
@@ -141,6 +160,14 @@ def unlike(where: str, new, old) -> str:
     start = max(len(list(same)) - 40, 0)
     one, two = (text[start : start + 300] for text in (one, two))
     return f"{where}\n  of this run: {one}\n  stored:      {two}"
+
+
+class UpdatedOutputs(pytest.Item):
+    """One test, after all cells, for outputs with a name: any later cell may have changed them."""
+
+    def runtest(self):
+        if found := [said for compare in self.parent.waiting for said in compare()]:
+            pytest.fail(f"{self.path.name}: " + "\n".join(found), pytrace=False)
 
 
 class StoredNotebook(pytest.Item):
@@ -182,10 +209,11 @@ def pytest_configure(config):
             cells = list(collect(self))
         except Exception:  # "stored" fails, and says why
             self.nb, cells = nbformat.v4.new_notebook(), []
-        self.messages = []
+        self.messages, self.waiting = [], []
         self.client = NotebookClient(nbformat.from_dict(self.nb), record_timing=False)
         self.client.reset_execution_trackers()
         yield from cells
+        yield UpdatedOutputs.from_parent(self, name="updated")
 
     def keep_message(self, timeout=None, stream="iopub"):
         """Keep what the kernel says about a cell."""
@@ -200,8 +228,15 @@ def pytest_configure(config):
         mine = [one for one in said if one["parent_header"].get("msg_id") == about]
         position = [c.get("id") for c in self.parent.nb.cells].index(self.cell.get("id"))
         new = as_stored(self.parent.client, position, mine)
-        self.comparison_traceback = differences(new, self.cell.outputs, pictures=not any_pictures)
-        return not self.comparison_traceback
+
+        def compare():
+            return differences(new, self.cell.outputs, pictures=not any_pictures)
+
+        self.comparison_traceback = compare()
+        named = any(map(name_of, mine))
+        if named:
+            self.parent.waiting.append(lambda: [f"{self.name}: {said}" for said in compare()])
+        return named or not self.comparison_traceback
 
     nbval.kernel.RunningKernel.execute_cell_input = execute
     file.collect, file.get_kernel_message = collect_strictly, keep_message

@@ -2,10 +2,12 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 import zipfile
 
+import matplotlib.pyplot as plt
 import pytest
 
 from scripts import notebooks
@@ -107,9 +109,10 @@ class Page:
 
 @pytest.fixture(autouse=True)
 def as_before():
-    """Leave no stand-in for IPython and `input` behind."""
+    """Leave no stand-in for IPython and `input` behind; begin without figures of other tests."""
     import builtins
 
+    plt.close("all")
     asked, modules = builtins.input, {name: sys.modules.get(name) for name in NAMES}
     yield
     builtins.input = asked
@@ -131,6 +134,43 @@ def test_a_figure_has_the_forms_of_a_page_and_stays_as_it_is_for_notebooks():
 
     kept = show_heatmaps([[1.0]], "Keys", "Queries", show=False)
     assert list(kept._repr_mimebundle_()[0]) == ["text/html", "image/png", "text/plain"]
+
+
+def test_a_figure_of_a_cell_that_fails_is_shown_there_and_not_by_the_next():
+    draws = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\n1 / 0"
+    page = Page(draws, "1 + 1")
+    figure, error = page.run(0)[1]
+    assert list(figure["data"]) == ["image/svg+xml"]
+    assert error["name"] == "ZeroDivisionError"
+    assert [piece["data"]["text/plain"] for piece in page.run(1)[1]] == ["2"]
+
+
+def test_a_figure_of_the_library_is_shown_again_after_a_cell_that_failed():
+    draws = "from d2lmini.plotting import show_heatmaps\nshown = show_heatmaps([[1.0]], 'k', 'q')"
+    page = Page(f"{draws}\n1 / 0", "globals()['shown']")
+    page.run(0)
+    (again,) = page.run(1)[1]
+    assert "d2lmini-figure" in again["data"]["text/html"]
+
+
+def test_what_matplotlib_says_of_its_fonts_is_no_output(tmp_path):
+    """Without a cache of fonts it makes one, which may take long, and says so."""
+    code = (
+        "import sys; sys.path += ['_ext']; from liverunner import Runner\n"
+        "import json; sent = []; runner = Runner(sent.append)\n"
+        'say = \'import logging; logging.getLogger("matplotlib.font_manager").warning("fonts")\'\n'
+        'draw = \'from d2lmini.plotting import show_heatmaps; show_heatmaps([[1.0]], "k", "q")\'\n'
+        "page = json.dumps([{'id': 'a', 'code': f'{say}; {draw}'}])\n"
+        "runner.prepare(page, 'a'); runner.run('a'); print(*(json.loads(p)['kind'] for p in sent))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "MPLCONFIGDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.returncode) == ("display\n", 0), done.stderr
 
 
 def test_what_is_needed_runs_once_and_again_when_it_was_changed():

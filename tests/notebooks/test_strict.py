@@ -25,6 +25,11 @@ SOURCES = [
     'print("first"); display(HTML("<b>then</b>", metadata={"alt": "then"})); print("last")',
     'print("half"); clear_output(); print("all")',
     'bar = display(HTML("0 %"), display_id=True); bar.update(HTML("100 %"))',
+    'print("two"); display(HTML("!")); print("parts"); late = display(HTML("?"), display_id=True)',
+    'late.update(HTML("answered in a later cell"))',
+    # What a widget shows: each run gives its model another name.
+    "import os; kind = 'application/vnd.jupyter.widget-view+json'; "
+    "display({'text/plain': 'bar', kind: {'model_id': os.urandom(4).hex()}}, raw=True)",
 ]
 PRINT, PICTURE, QUIET, ORDER = 1, 2, 3, 6
 
@@ -120,6 +125,23 @@ def unfinished_bar(nb):
     nb.cells[8].outputs[0].data["text/html"] = "0 %"
 
 
+def as_before_the_update(nb):
+    nb.cells[9].outputs[2].data["text/html"] = "?"
+
+
+def other_widget(nb):
+    (data,) = (output.data for output in nb.cells[11].outputs)
+    data["application/vnd.jupyter.widget-view+json"]["version"] = 3
+
+
+def count_of_a_result(nb):
+    nb.cells[PICTURE].outputs[0].execution_count = 9
+
+
+def nothing_in_it(nb):
+    nb.cells.insert(0, nbformat.v4.new_code_cell("", id="empty"))
+
+
 def another_kernel(nb):
     nb.metadata.kernelspec.name = "ir"
 
@@ -132,6 +154,8 @@ def too_large(nb):
 STORED = {
     never_run: "execution count None, not 2",
     out_of_order: "execution count 9, not 2",
+    count_of_a_result: "cell 2: a result of count 9, not 3",
+    nothing_in_it: "cell 0: there is nothing in it",
     stored_stderr: "stored stderr: beware",
     stored_error: "stored error: ZeroDivisionError",
     excused: "excused from comparison",
@@ -147,7 +171,9 @@ RUN = {
     missing_output: ("Cell 1", "Cell outputs differ"),
     swapped_outputs: ("Cell 6", "the outputs of this run: ['stdout', 'display_data']"),
     other_description: ("Cell 6", "something else"),
-    unfinished_bar: ("Cell 8", "stored:      0 %"),
+    unfinished_bar: ("updated", "stored:      0 %"),
+    as_before_the_update: ("updated", "stored:      ?"),
+    other_widget: ("Cell 11", "'version': 3"),
     never_run: ("stored", STORED[never_run]),
     wrong_png: ("Cell 2", "12 of 12 pixels differ"),
     one_wrong_pixel: ("Cell 2", "1 of 12 pixels differ"),
@@ -196,7 +222,11 @@ def report(good, tmp_path_factory):
 
 
 def test_good_notebook_passes(report):
-    assert list(report["good"]) == ["stored"] + [f"Cell {i}" for i in range(len(SOURCES))]
+    assert list(report["good"]) == [
+        "stored",
+        *(f"Cell {i}" for i in range(len(SOURCES))),
+        "updated",
+    ]
     assert set(report["good"].values()) == {None}
 
 
@@ -216,7 +246,7 @@ def test_difference_is_found(report, tamper):
 
 
 def test_corrupt_file_is_reported_and_does_not_stop_the_run(report):
-    assert list(report["corrupt"]) == ["stored"]
+    assert list(report["corrupt"]) == ["stored", "updated"]
     assert "not a notebook" in report["corrupt"]["stored"]
     assert len(report) == len(RUN) + 2
 
