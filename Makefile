@@ -29,7 +29,7 @@ serve: .venv/installed  ## show the book on localhost and rebuild it when a file
 	@$(RUN) scripts/serve.py
 
 test: .venv/installed  ## run every test: library, notebooks, book, linters
-	@$(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
+	@$(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 stable: .venv/installed  ## run the notebooks on other CPU kernels: the stored outputs must hold
 	@for cpu in default avx2; do echo "CPU kernels: $$cpu"; \

@@ -18,3 +18,23 @@ if not os.access(Path(__file__).parent, os.W_OK):
 # library's own tests do without it.
 NEEDS = {"tests.notebooks.strict": "nbval", "tests.book.building": "jupyter_book"}
 pytest_plugins = [plugin for plugin, need in NEEDS.items() if importlib.util.find_spec(need)]
+
+# Where processes share the tests, what takes minutes begins first, so that none is left alone with
+# it at the end; and each of the first two builds a book that both need, while neither waits.
+FIRST = (
+    "tests/book/test_pages.py",
+    "tests/browser/test_published.py",
+    "tests/browser",
+    "chapters",
+    "tests/book",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Sort files, and leave the order of the tests in each."""
+
+    def place(item):
+        places = (i for i, start in enumerate(FIRST) if item.nodeid.startswith(start))
+        return next(places, len(FIRST))
+
+    items.sort(key=place)

@@ -40,7 +40,7 @@ from d2lmini.scores import _scale_that_fits, _scaled_dot_product_score, _unit
 __all__ = ["linear_attention", "linformer_attention", "lsh_attention", "tiled_attention"]
 
 BINARY = math.log2(math.e)  # e^a = 2^(a · this)
-ROWS, COLUMNS = 512, 256  # queries and keys of a tile: its scores stay in a processor's cache
+ROWS, COLUMNS = 256, 512  # queries and keys of a tile: its scores stay in a processor's cache
 STRIP = 256  # queries whose mask is in memory at once, where PyTorch's kernel needs one
 CHUNK = 64  # tokens between two states of the recurrence
 
@@ -62,17 +62,42 @@ def _tiled_attention(
 ) -> A:
     """Return the output of attention, never with more scores in memory than those of a tile."""
     n, m = query.shape[-2], key.shape[-2]
-    outputs = []
-    for top in range(0, n, rows):
-        q = query[..., top : top + rows, :] * (scale * BINARY)  # (..., rows, d)
+    triangle, blind = None, 0
+    if causal:
+        row = xp.arange(min(rows, n), device=query.device)
+        triangle = _no_later_key(row, row[:, None]).mT  # in memory key by key, as scores are
+        blind = max(n - m, 0)  # so many queries come before all keys
+    shape = (*query.shape[:-2], blind, value.shape[-1])
+    outputs = [xp.zeros(shape, dtype=value.dtype, device=value.device)]
+    for top in range(blind, n, rows):
+        bottom = min(top + rows, n)
+        q = query[..., top:bottom, :] * (scale * BINARY)  # (..., rows, d)
         state = None
-        for left, right, visible in _tiles(xp, mask, causal, top, q, n, m, columns):
+        for left, right, visible in _tiles(mask, triangle, top, bottom, n, m, columns):
             scores = (key[..., left:right, :] @ q.mT).mT  # (..., rows, columns), as Q Kᵀ
             state = _partial(xp, scores, value[..., left:right, :], visible, before=state)
-        if state is None:  # the first n - m queries of a causal mask see no key
-            state = _partial(xp, q[..., :0], value[..., :0, :])
+        assert state is not None
         outputs.append(_finished(xp, state))
     return xp.concat(outputs, axis=-2)
+
+
+def _tiles(
+    mask: A | None, triangle: A | None, top: int, bottom: int, n: int, m: int, columns: int
+) -> Iterator[tuple[int, int, A | None]]:
+    """Yield the first and last column of each tile that may be seen, and its mask if it has one."""
+    diagonal = top + m - n  # the key in the place of the first query; all rows see those before it
+    seen_by_all = m if triangle is None else diagonal
+    for left in range(0, seen_by_all, columns):
+        right = min(left + columns, seen_by_all)
+        yield left, right, None if mask is None else mask[..., top:bottom, left:right]
+    if triangle is not None:
+        right = bottom + m - n
+        lower = triangle[: bottom - top, : bottom - top]
+        yield (
+            diagonal,
+            right,
+            lower if mask is None else mask[..., top:bottom, diagonal:right] & lower,
+        )
 
 
 def _partial(
@@ -86,14 +111,11 @@ def _partial(
     if visible is not None:
         scores = _hidden(xp, scores, ~visible)
     fixed = scores.detach() if is_torch(scores) else scores  # what is subtracted cancels out
-    if scores.shape[-1] == 0:
-        largest = xp.sum(scores, axis=-1, keepdims=True) - xp.inf
-    else:
-        largest = xp.max(fixed, axis=-1, keepdims=True)  # (..., n, 1)
+    largest = xp.max(fixed, axis=-1, keepdims=True)  # (..., n, 1)
     if before is not None:
         largest = xp.maximum(before[0], largest)
     shift = _finite(xp, largest)
-    e = _power_from(xp, scores, shift)  # (..., n, m)
+    e = _power_from(xp, scores, shift, masked=visible is not None)  # (..., n, m)
     total = e @ xp.ones((e.shape[-1], 1), dtype=e.dtype, device=e.device)  # a sum, but quicker
     mixed = e @ value  # (..., n, d_v)
     if before is not None:
@@ -110,12 +132,17 @@ def _hidden(xp: Any, scores: A, hidden: A) -> A:
     return scores
 
 
-def _power_from(xp: Any, scores: A, shift: A) -> Any:
+def _power_from(xp: Any, scores: A, shift: A, *, masked: bool) -> Any:
     """Return 2^(scores - shift), in NumPy where the scores stood: fresh memory is slow."""
     if is_torch(scores):
         return xp.exp2(scores - shift)
     scores -= shift
-    return xp.exp2(scores, out=scores)
+    if not masked:
+        return xp.exp2(scores, out=scores)
+    dtype = xp.finfo(scores.dtype)  # 2^-inf would take it five times as long as all of this
+    scores = xp.maximum(scores, dtype.minexp, out=scores)
+    scores = xp.exp2(scores, out=scores)
+    return xp.subtract(scores, dtype.smallest_normal, out=scores)  # 2^minexp: what was hidden is 0
 
 
 def _merged(xp: Any, one: State[A], other: State[A]) -> State[A]:
@@ -136,23 +163,6 @@ def _finished(xp: Any, state: State[A]) -> A:
 def _finite(xp: Any, largest: A) -> A:
     """Return what is subtracted from scores: 0 where nothing is visible, since inf - inf is NaN."""
     return xp.where(largest == -xp.inf, 0.0, largest)
-
-
-def _tiles(
-    xp: Any, mask: A | None, causal: bool, top: int, rows: A, n: int, m: int, columns: int
-) -> Iterator[tuple[int, int, A | None]]:
-    """Yield the first and last column of each tile that may be seen, and its mask if it has one."""
-    bottom = top + rows.shape[-2]
-    first, last = top + m - n, bottom - 1 + m - n  # the last key that the first, last row sees
-    stop = min(m, last + 1) if causal else m
-    for left in range(0, stop, columns):
-        right = min(left + columns, stop)
-        visible = None if mask is None else mask[..., top:bottom, left:right]
-        if causal and right - 1 > first:  # the diagonal goes through it
-            positions = xp.arange(first, last + 1, device=rows.device)[:, None]
-            lower = _no_later_key(positions, xp.arange(left, right, device=rows.device))
-            visible = lower if visible is None else visible & lower
-        yield left, right, visible
 
 
 def tiled_attention(

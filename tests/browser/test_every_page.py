@@ -10,10 +10,15 @@ from tests.book.building import ROOT, pages_of
 AXE = (Path(__file__).parent / "axe/axe.min.js").read_text("utf8")  # see axe/README.md
 PAGES = [*pages_of(ROOT / "_toc.yml"), "search", "genindex"]
 # Formulas are there twice: as MathML, which is read aloud but which axe does not read, and as a
-# picture of it. Code has the same colours on every page: see test_code_can_be_read.
-WHERE = "{exclude: [['.katex'], ['th:has(> p > .math:only-child)'], ['.highlight pre']]}"
+# picture of it. Code has the same colours on every page: see test_code_can_be_read. Both are most
+# of what is on a page, and what axe would spend its time on.
+PLAINER = """
+document.querySelectorAll('.katex').forEach(formula => formula.replaceWith('x'));
+document.querySelectorAll('.highlight pre').forEach(code => code.textContent = code.textContent)"""
+WHERE = "{exclude: [['.highlight pre']]}"
 CODE = "{include: [['.highlight pre']]}"
 ALL_RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
+FIRST_STOP = "Skip to main content"
 # Where the keyboard is: what it is called, and whether a reader sees that it is there.
 FOCUS = """() => {
     const at = document.activeElement;
@@ -21,7 +26,7 @@ FOCUS = """() => {
     at.dataset.reached = '';
     const label = at.ariaLabel || at.labels?.[0]?.textContent || at.title || at.textContent;
     return {
-        tag: at.tagName, name: (label || at.placeholder || '').trim(),
+        name: (label || at.placeholder || '').trim(),
         seen: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
         shown: box.width > 0 && box.height > 0,
     };
@@ -33,6 +38,7 @@ MISSED = """
     .filter(e => e.checkVisibility({visibilityProperty: true}) && !('reached' in e.dataset))
     .map(e => e.outerHTML.slice(0, 200))"""
 COLOURS = "{type: 'rule', values: ['color-contrast']}"
+ALL_BUT_COLOURS = f"{ALL_RULES}, rules: {{'color-contrast': {{enabled: false}}}}"
 # How far what is seen moves by itself while the page loads and is scrolled through.
 SHIFT = """shifted = 0;
 new PerformanceObserver(list => {
@@ -69,8 +75,19 @@ SMALL_WORDS = """async (wanted) => {
     }
     return found;
 }"""
-WIDTHS = (320, 390, 640, 768, 820, 1024, 1280, 1366)  # 640 and 320: 1280 at 200 % and at 400 %
+# 640 and 320: 1280 at 200 % and at 400 %; from one change of the layout to the next it only widens
+WIDTHS = (1280, 1024, 768, 640, 320)
 TEXT = 17  # pixels of a line of text
+PREVIEWED = "article :is(a[href*='glossary.html#'], a[href*='bibliography.html#'])"
+NO_PREVIEW = f"""() => {{
+    const there = [...document.querySelectorAll('.preview')].map(one => one.dataset.of);
+    return [...document.querySelectorAll("{PREVIEWED}")].map(a => a.href)
+        .filter(href => !there.some(of => href.endsWith('/' + of)));
+}}"""
+CUT = """[...document.querySelectorAll('article :is(pre, table)')]
+    .filter(one => one.scrollWidth > one.clientWidth + 1 || one.parentElement.scrollWidth
+        > one.parentElement.clientWidth + 1)
+    .map(one => one.textContent.slice(0, 80))"""
 # Each page is opened twice, as a computer and as a phone show it, and all is asked of it then.
 visits = pytest.mark.parametrize(
     ("page", "width", "scheme"),
@@ -82,6 +99,8 @@ def findings(tab, rules, where=WHERE) -> list[str]:
     """Return what axe finds on a page, and where."""
     if not tab.evaluate("'axe' in window"):
         tab.evaluate(AXE)
+    if where == WHERE:
+        tab.evaluate(PLAINER)
     options = f"{{preload: false, resultTypes: ['violations'], runOnly: {rules}}}"
     found = tab.evaluate(f"axe.run({where}, {options})")["violations"]
     return [
@@ -102,9 +121,15 @@ def test_each_page(visit, address, page, width, scheme):
     if width == 1280 or page == PAGES[3]:
         the_keyboard_reaches_everything(seen.tab)
     if width == 1280:
+        if "/api" in page:
+            assert seen.tab.evaluate(CUT) == [], "an example of the reference is cut"
+        if page.startswith("chapters/0"):
+            assert seen.tab.evaluate(NO_PREVIEW) == [], "words and works without a preview"
         nothing_is_beyond_an_edge(seen.tab)
         seen.tab.set_viewport_size({"width": width, "height": 900})
-    shuts_nobody_out(seen.tab, scheme)
+        seen.tab.evaluate("scrollTo(0, 0)")  # where no button that leads there covers anything
+        seen.tab.wait_for_timeout(500)  # after 300 ms the theme makes what scrolls focusable
+    shuts_nobody_out(seen.tab, scheme, width)
     assert seen.said == []
 
 
@@ -139,15 +164,14 @@ def words_of_drawings_can_be_read(tab, width) -> None:
 def the_keyboard_reaches_everything(tab) -> None:
     """Tab goes to all that can be used, and shows where it is."""
     tab.evaluate("scrollTo(0, 0)")
-    names = []
-    for _ in range(1000):
-        tab.keyboard.press("Tab")
-        at = tab.evaluate(FOCUS)
-        if at["tag"] == "BODY":
-            break
-        assert at["name"] and at["seen"] and at["shown"], at
-        names.append(at["name"])
-    assert names[0] == "Skip to main content"
+    tab.evaluate(f"path = []; addEventListener('focusin', () => path.push(({FOCUS})()))")
+    path = []
+    while len(path) < 1000 and [at["name"] for at in path].count(FIRST_STOP) < 2:  # round again
+        for _ in range(25):
+            tab.keyboard.press("Tab")
+        path = tab.evaluate("path")
+    assert all(at["name"] and at["seen"] and at["shown"] for at in path), path
+    assert path[0]["name"] == FIRST_STOP
     assert tab.evaluate(MISSED) == []
 
 
@@ -161,20 +185,24 @@ def nothing_is_beyond_an_edge(tab) -> None:
             assert [box["what"] for box in boxes if box["figure"] or box["formula"]] == [], width
         if width < 577:
             assert [box["what"] for box in boxes if box["code"]] == [], width
-        tab.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
-        tab.evaluate("document.querySelectorAll('article details').forEach(f => f.open = false)")
+    tab.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width, "with all folds open"
+    tab.evaluate("document.querySelectorAll('article details').forEach(f => f.open = false)")
 
 
-def shuts_nobody_out(tab, scheme) -> None:
-    """Nothing for axe to say; in the other theme only colours differ."""
-    tab.wait_for_timeout(500)  # the theme makes what scrolls focusable after 300 ms
-    assert findings(tab, ALL_RULES) == []
-    other = {"light": "dark", "dark": "light"}[scheme]
-    tab.emulate_media(color_scheme=other)
-    tab.locator(f"html[data-theme={other}]").wait_for(state="attached")
-    tab.evaluate("Promise.allSettled(document.getAnimations().map(a => a.finished)).then(() => 0)")
-    assert findings(tab, COLOURS) == [], other
+def shuts_nobody_out(tab, scheme, width) -> None:
+    """Nothing for axe to say; in the other theme only colours differ, on a phone only of tables."""
+    whole = width == 1280 or tab.locator("article .d2lmini-table").count() > 0
+    assert findings(tab, ALL_RULES if whole else ALL_BUT_COLOURS) == []
+    if whole:
+        other = {"light": "dark", "dark": "light"}[scheme]
+        tab.emulate_media(color_scheme=other)
+        tab.locator(f"html[data-theme={other}]").wait_for(state="attached")
+        tab.evaluate(
+            "Promise.allSettled(document.getAnimations().map(a => a.finished)).then(() => 0)"
+        )
+        assert findings(tab, COLOURS) == [], other
 
 
 def test_axe_finds_what_is_wrong(visit):

@@ -212,28 +212,8 @@ def test_a_first_tap_shows_it_and_a_second_follows(visit, width):
     tab.wait_for_url("**/glossary.html#*")
 
 
-def test_every_link_to_a_word_or_a_work_has_its_preview(visit):
-    for page in CHAPTERS:
-        missing = visit(page).tab.evaluate(f"""() => {{
-            const there = [...document.querySelectorAll('.preview')].map(one => one.dataset.of);
-            return [...document.querySelectorAll("{TERM}, {WORK}")].map(a => a.href)
-                .filter(href => !there.some(of => href.endsWith('/' + of)));
-        }}""")
-        assert missing == [], page
-
-
 def test_only_code_can_be_copied(visit):
     """An output of one number has no button, which would be one more stop of the keyboard."""
     tab = visit(CHAPTER).tab
     assert tab.locator("article .copybtn").count() > 10
     assert tab.locator(".cell_output .copybtn").count() == 0
-
-
-@pytest.mark.parametrize("page", [p for p in pages_of(ROOT / "_toc.yml") if "/api" in p])
-def test_no_example_of_the_reference_is_cut(visit, page):
-    tab = visit(page).tab
-    cut = tab.evaluate("""() => [...document.querySelectorAll('article pre, article table')]
-        .filter(one => one.scrollWidth > one.clientWidth + 1 || one.parentElement.scrollWidth
-            > one.parentElement.clientWidth + 1)
-        .map(one => one.textContent.slice(0, 80))""")
-    assert cut == []

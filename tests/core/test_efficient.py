@@ -79,6 +79,20 @@ def test_scores_of_any_size(xp, size):
         np.testing.assert_allclose(output, oracles.attention(query, key, value)[0], rtol=1e-9)
 
 
+@pytest.mark.parametrize("block_size", [1, 2, 5])
+def test_scores_that_overflow_and_hidden_ones_leave_nothing(xp, block_size):
+    """What is hidden has weight 0 exactly, however large its value; so has a score of -inf."""
+    query = xp.asarray([[1e30], [1e30], [1.0], [1.0]], dtype=xp.float32)
+    key = xp.asarray([[-1e30], [-1e30], [1.0], [-1e30]], dtype=xp.float32)
+    value = xp.asarray([[1e38], [2.0], [3.0], [1e38]], dtype=xp.float32)
+    for mask in (None, xp.asarray([False, True, True, False])):
+        options = {"mask": mask, "causal": True}
+        output = tiled_attention(query, key, value, **options, block_size=block_size)
+        assert_close(output, attention(query, key, value, **options).output)
+        assert output[:2, 0].tolist() == [0, 0]
+        assert output[2:, 0].tolist() == [3, 3]
+
+
 def test_numpy_needs_memory_for_tiles_only():
     n = 4096
     query, key, value = (random(np, i, 2, n, 8, dtype="float32") for i in range(3))

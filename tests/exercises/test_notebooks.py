@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from answers import HAS_TORCH
 
 from d2lmini.exercises import exercises, find
 from d2lmini.exercises.notebook import as_python, checked
@@ -33,13 +32,6 @@ def exercise_cells(path):
             assert name not in found, f"{name} is posed twice"
             found[name] = source
     return found
-
-
-def solved(exercise):
-    """Return the text of the cell with the registered solution in it."""
-    lines = exercise.solution.splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith(("def ", "class ")))
-    return "\n".join([*lines[:at], "@check", *lines[at:]])
 
 
 def test_there_are_chapters():
@@ -88,35 +80,6 @@ def compile_names(source):
 
     tree = ast.parse(as_python(source))
     return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
-
-
-@by_chapter
-def test_the_solutions_pass_in_the_exercise_cells(path):
-    """In one kernel a chapter, with the imports of the chapter."""
-    names = exercise_cells(path)
-    if any(find(name).needs_torch for name in names) and not HAS_TORCH:
-        pytest.skip("this chapter has an exercise on a PyTorch module")
-    if names:
-        statuses = run_in_a_kernel(path, names)
-        assert statuses == dict.fromkeys(names, "pass")
-    else:
-        assert not any("d2lmini.exercises" in source for _, source, _ in code_cells(path))
-
-
-def run_in_a_kernel(path, names):
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
-    imports = [source for id, source, _ in code_cells(path) if id == "imports"]
-    cells = [*imports, IMPORT, *(solved(find(name)) for name in names)]
-    cells.append(
-        "from d2lmini.exercises import _last\n"
-        "print('results', {name: result.status for name, result in _last.items()})"
-    )
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3")
-    client.execute(cwd=str(path.parent))
-    printed = "".join(output.get("text", "") for output in notebook.cells[-1].outputs)
-    return eval(printed.removeprefix("results "))
 
 
 @by_chapter

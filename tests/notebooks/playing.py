@@ -8,9 +8,7 @@ the tag ``trains``: it goes on from where it stopped.
 
 import ast
 import copy
-import os
 
-import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -81,29 +79,25 @@ def that_notice(cells: list, changed: set[str]) -> list:
     return found
 
 
-def difference(stored, fresh) -> str:
+def difference(stored, fresh, pictures: bool) -> str:
     """Say in a line how what a cell gives differs from what is stored; empty if it does not."""
-    found = strict.differences(copy.deepcopy(fresh), copy.deepcopy(stored))
+    found = strict.differences(copy.deepcopy(fresh), copy.deepcopy(stored), pictures=pictures)
     return "; ".join(" ".join(line.split()) for line in found)[:400]
 
 
 class Player:
-    """A chapter in a kernel of its own, after one run from top to bottom."""
+    """A chapter in a kernel that has run it once, from top to bottom."""
 
-    def __init__(self, notebook, folder) -> None:
+    def __init__(self, notebook, manager, *, pictures: bool = True) -> None:
         self.stored = notebook
+        self.pictures = pictures  # whether they are compared
         self.notebook = copy.deepcopy(notebook)
         notebooks.normalise(self.notebook)
-        self.client = NotebookClient(
-            self.notebook,
-            timeout=notebooks.TIMEOUT,
-            record_timing=False,
-            coalesce_streams=True,
-            extra_arguments=["--IPKernelApp.log_level=ERROR"],
-            resources={"metadata": {"path": str(folder)}},
-        )
+        self.client = NotebookClient(self.notebook, timeout=notebooks.TIMEOUT, record_timing=False)
+        manager.client_class = "jupyter_client.asynchronous.AsyncKernelClient"
+        self.client.km = manager
+        self.client.start_new_kernel_client()
         self.failures: list[str] = []
-        self.fresh: nbformat.NotebookNode = None  # as it is after one run from top to bottom
 
     def run(self, cell) -> str:
         """Run a cell; return why it failed, or an empty string. Its outputs are in the cell."""
@@ -115,13 +109,8 @@ class Player:
         return ""
 
     def play(self) -> list[str]:
-        """Run everything in every way; return what did not give what is stored."""
-        with self.client.setup_kernel(env=os.environ | notebooks.THREADS):
-            for cell in self.notebook.cells:
-                if cell.cell_type == "code":
-                    self.note("the first run", cell, self.run(cell))
-            self.fresh = copy.deepcopy(self.notebook)
-            self.fresh.metadata = nbformat.from_dict(notebooks.METADATA)  # the kernel has added
+        """Run cells again in every way; return what did not give what is stored."""
+        try:
             cells = players(self.notebook)
             self.again("run again", cells[::-1])
             functions = {exercise.function for exercise in map(exercise_of, cells) if exercise}
@@ -129,6 +118,8 @@ class Player:
                 answered = self.answer(kind, cells, answer)
                 others = [cell for cell in cells if cell.id not in answered]
                 self.again(f"after {kind}", that_notice(others, functions))
+        finally:
+            self.client.kc.stop_channels()
         return self.failures
 
     def again(self, how: str, cells: list) -> None:
@@ -154,6 +145,6 @@ class Player:
     def note(self, how: str, cell, failed: str) -> None:
         """Compare what a cell gives with what is stored for it."""
         stored = next(c for c in self.stored.cells if c.id == cell.id)
-        failed = failed or difference(stored.outputs, cell.outputs)
+        failed = failed or difference(stored.outputs, cell.outputs, self.pictures)
         if failed:
             self.failures.append(f"{cell.id}, {how}: {failed}")

@@ -8,6 +8,9 @@ import copy
 import io
 import itertools
 import re
+import shutil
+import tempfile
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -17,6 +20,10 @@ LARGEST = 1_000_000  # bytes of a stored notebook
 ROUNDING = 2  # levels of 255 by which a pixel may differ from machine to machine
 IMAGES = ("image/png", "image/jpeg")
 DRAWN = ("image/svg+xml", "text/html")  # the other forms of a figure
+HOW_TO_MEND = """\
+Where a cell fails that is run again, two cells use one name for two things, or a cell changes what
+it is given. Give each thing a name of its own, make what is changed in the cell that changes it,
+and call a learner's function `my_…`. A cell that goes on with a training has the tag `trains`."""
 ADDRESS = re.compile(r"at 0x[0-9a-fA-F]{6,}")
 
 
@@ -178,6 +185,21 @@ class StoredNotebook(pytest.Item):
             pytest.fail(f"{self.path.name}: " + "\n".join(found), pytrace=False)
 
 
+class Played(pytest.Item):
+    """One more test in the kernel that has run a chapter: any cell can be run again."""
+
+    def runtest(self):
+        from tests.notebooks.playing import Player
+
+        notebook = nbformat.from_dict(self.parent.nb)
+        pictures = not self.config.option.any_pictures
+        failures = Player(notebook, self.parent.kernel.km, pictures=pictures).play()
+        if left := sorted(path.name for path in self.parent.folder.iterdir()):
+            failures.append(f"a notebook leaves no files behind: {', '.join(left)}")
+        if failures:
+            pytest.fail("\n".join([*failures, "", HOW_TO_MEND]), pytrace=False)
+
+
 def pytest_addoption(parser):
     says = "do not compare pictures: another version of matplotlib draws them otherwise"
     parser.addoption("--any-pictures", action="store_true", help=says)
@@ -196,6 +218,7 @@ def pytest_configure(config):
 
     file, cell = nbval.plugin.IPyNbFile, nbval.plugin.IPyNbCell
     collect, get_message = file.collect, file.get_kernel_message
+    setup, teardown = file.setup, file.teardown
 
     def execute(self, source, allow_stdin=None):
         """As Jupyter does: with a history, a ";" at the end hides the value."""
@@ -214,6 +237,18 @@ def pytest_configure(config):
         self.client.reset_execution_trackers()
         yield from cells
         yield UpdatedOutputs.from_parent(self, name="updated")
+        if cells:
+            yield Played.from_parent(self, name="every cell again")
+
+    def start_elsewhere(self):
+        """Run it in an empty folder: a notebook runs wherever it is opened."""
+        setup(self)
+        self.folder = Path(tempfile.mkdtemp(prefix="notebook-"))
+        self.kernel.kc.execute(f"__import__('os').chdir({str(self.folder)!r})", silent=True)
+
+    def stop(self):
+        teardown(self)
+        shutil.rmtree(self.folder)
 
     def keep_message(self, timeout=None, stream="iopub"):
         """Keep what the kernel says about a cell."""
@@ -240,4 +275,5 @@ def pytest_configure(config):
 
     nbval.kernel.RunningKernel.execute_cell_input = execute
     file.collect, file.get_kernel_message = collect_strictly, keep_message
+    file.setup, file.teardown = start_elsewhere, stop
     cell.compare_outputs = compare_strictly

@@ -1,4 +1,4 @@
-"""Running a notebook, and its first cell. (`test_playing.py` compares what a chapter gives.)"""
+"""Running a notebook, and its first cell. (nbval compares what a chapter gives: `strict.py`.)"""
 
 import importlib.util
 import json

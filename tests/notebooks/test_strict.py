@@ -125,6 +125,16 @@ def unfinished_bar(nb):
     nb.cells[8].outputs[0].data["text/html"] = "0 %"
 
 
+def used_for_two_things(nb):
+    nb.cells[0].source += '\nprint("x" in dir())'
+    nb.cells[0].outputs = [nbformat.v4.new_output("stream", name="stdout", text="False\n")]
+    nb.cells[QUIET].source = "x = 7 * 6"
+
+
+def leaves_a_file(nb):
+    nb.cells[QUIET].source = "open('left.txt', 'w').close()"
+
+
 def as_before_the_update(nb):
     nb.cells[9].outputs[2].data["text/html"] = "?"
 
@@ -165,28 +175,43 @@ STORED = {
     too_large: "at most 1000000",
 }
 
-# What is seen by running it: which test fails, and what it says.
+# What is seen by running it: which test fails, and what it says. A copy has one in each cell.
+AGAIN = "every cell again"
+COPIES = {
+    "first": {
+        changed_text: ("Cell 1", "2 + 3 = 6"),
+        wrong_png: ("Cell 2", "12 of 12 pixels differ"),
+        new_stderr: ("Cell 3", "stderr"),
+        swapped_outputs: ("Cell 6", "the outputs of this run: ['stdout', 'display_data']"),
+        unfinished_bar: ("updated", "stored:      0 %"),
+        other_widget: ("Cell 11", "'version': 3"),
+    },
+    "second": {
+        missing_output: ("Cell 1", "Cell outputs differ"),
+        one_wrong_pixel: ("Cell 2", "1 of 12 pixels differ"),
+        new_error: ("Cell 3", "ZeroDivisionError"),
+        other_description: ("Cell 6", "something else"),
+        as_before_the_update: ("updated", "stored:      ?"),
+    },
+    "third": {
+        never_run: ("stored", STORED[never_run]),
+        other_size: ("Cell 2", "4 x 3 pixels, not 5 x 3"),
+        leaves_a_file: (AGAIN, "leaves no files behind: left.txt"),
+    },
+    "fourth": {
+        missing_png: ("Cell 2", "image/png"),
+        used_for_two_things: (AGAIN, "c0, run again"),
+    },
+}
 RUN = {
-    changed_text: ("Cell 1", "2 + 3 = 6"),
-    missing_output: ("Cell 1", "Cell outputs differ"),
-    swapped_outputs: ("Cell 6", "the outputs of this run: ['stdout', 'display_data']"),
-    other_description: ("Cell 6", "something else"),
-    unfinished_bar: ("updated", "stored:      0 %"),
-    as_before_the_update: ("updated", "stored:      ?"),
-    other_widget: ("Cell 11", "'version': 3"),
-    never_run: ("stored", STORED[never_run]),
-    wrong_png: ("Cell 2", "12 of 12 pixels differ"),
-    one_wrong_pixel: ("Cell 2", "1 of 12 pixels differ"),
-    other_size: ("Cell 2", "4 x 3 pixels, not 5 x 3"),
-    missing_png: ("Cell 2", "image/png"),
-    new_stderr: ("Cell 3", "stderr"),
-    new_error: ("Cell 3", "ZeroDivisionError"),
+    tamper: (copy, *said) for copy, tampers in COPIES.items() for tamper, said in tampers.items()
 }
 
 
-def tampered(good, tamper):
+def tampered(good, *tampers):
     copy = nbformat.reads(nbformat.writes(good), as_version=4)
-    tamper(copy)
+    for tamper in tampers:
+        tamper(copy)
     return nbformat.writes(copy)
 
 
@@ -195,18 +220,19 @@ def good(tmp_path_factory):
     """Return a small notebook, executed."""
     folder = tmp_path_factory.mktemp("good")
     cells = [nbformat.v4.new_code_cell(s, id=f"c{i}") for i, s in enumerate(SOURCES)]
+    cells[9].metadata.tags = ["trains"]  # what it shows is finished by the next cell
     nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "good.ipynb")
     return notebooks.run(folder / "good.ipynb", folder)
 
 
 @pytest.fixture(scope="module")
 def report(good, tmp_path_factory):
-    """Run the good notebook and every tampered copy in one pytest; return failures by file."""
+    """Run the good notebook and the tampered copies in one pytest; return failures by file."""
     folder = tmp_path_factory.mktemp("tampered")
     (folder / "good.ipynb").write_text(notebooks.text_of(good))
     (folder / "corrupt.ipynb").write_text(notebooks.text_of(good)[:-20])
-    for tamper in RUN:
-        (folder / f"{tamper.__name__}.ipynb").write_text(tampered(good, tamper))
+    for name, tampers in COPIES.items():
+        (folder / f"{name}.ipynb").write_text(tampered(good, *tampers))
     # From the root, where the plugin can be imported, and not with the settings of this project.
     command = [sys.executable, "-m", "pytest", "-p", "tests.notebooks.strict", "-c", "/dev/null"]
     command += ["--rootdir", str(folder), f"--junitxml={folder / 'report.xml'}", str(folder)]
@@ -222,11 +248,8 @@ def report(good, tmp_path_factory):
 
 
 def test_good_notebook_passes(report):
-    assert list(report["good"]) == [
-        "stored",
-        *(f"Cell {i}" for i in range(len(SOURCES))),
-        "updated",
-    ]
+    cells = [f"Cell {i}" for i in range(len(SOURCES))]
+    assert list(report["good"]) == ["stored", *cells, "updated", AGAIN]
     assert set(report["good"].values()) == {None}
 
 
@@ -239,16 +262,16 @@ def test_stored_defect_is_found(good, tamper):
 
 @pytest.mark.parametrize("tamper", RUN, ids=lambda tamper: tamper.__name__)
 def test_difference_is_found(report, tamper):
-    test, message = RUN[tamper]
-    said = report[tamper.__name__][test]
-    assert said is not None, report[tamper.__name__]
+    copy, test, message = RUN[tamper]
+    said = report[copy][test]
+    assert said is not None, report[copy]
     assert message in said
 
 
 def test_corrupt_file_is_reported_and_does_not_stop_the_run(report):
     assert list(report["corrupt"]) == ["stored", "updated"]
     assert "not a notebook" in report["corrupt"]["stored"]
-    assert len(report) == len(RUN) + 2
+    assert len(report) == len(COPIES) + 2
 
 
 def test_compression_is_not_compared(good):

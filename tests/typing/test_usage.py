@@ -1,7 +1,6 @@
 """Types: they hold everywhere, and a user's editor and type checker know them.
 
-The checks with mypy stand in one file, so that one process reads PyTorch's types and the next find
-them read. Pyright fetches Node when it starts, which tests may not: it is no pin, and asked by hand
+Pyright fetches Node when it starts, which tests may not: it is no pin, and asked by hand
 (``pyright tests/typing/usage.py``). Version 1.1.414 refuses every marked line but the two marked
 ``mypy``, where it lets NumPy and PyTorch mix, and passes all others.
 """
@@ -9,6 +8,7 @@ them read. Pyright fetches Node when it starts, which tests may not: it is no pi
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -22,24 +22,23 @@ USAGE = HERE / "usage.py"
 
 
 def mypy(*arguments):
-    """Return what mypy says under the settings of the project, of all its files unless named."""
+    """Return what mypy says under the settings of the project."""
     command = [sys.executable, "-m", "mypy", "--no-error-summary", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert not done.stderr
     return done.stdout
 
 
-def test_the_project_itself_is_typed():
-    said = mypy()
-    assert not said, said
-
-
-def test_right_code_passes_and_wrong_code_is_refused():
-    said = mypy(str(USAGE))
-    found = {int(line) for line in re.findall(r"usage\.py:(\d+): error", said)}
+def test_the_project_is_typed_right_code_passes_and_wrong_code_is_refused():
+    """In one run, which reads PyTorch's types once."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["tool"]["mypy"]
+    said = mypy(*settings["files"], str(USAGE))
+    found = {int(line) for line in re.findall(r"^tests/typing/usage\.py:(\d+): error", said, re.M)}
     lines = USAGE.read_text("utf8").splitlines()
     marked = {i for i, line in enumerate(lines, start=1) if "# refused" in line}
     assert found == marked, said
+    others = [line for line in said.splitlines() if not line.startswith("tests/typing/usage.py:")]
+    assert not others, "\n".join(others)
 
 
 def test_the_type_checker_needs_no_pytorch(tmp_path):
