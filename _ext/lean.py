@@ -272,11 +272,11 @@ def lean_formulas(fonts: Path, text: str) -> None:
 def subset_font(source: Path, target: Path, glyphs: set[int]) -> None:
     """Write a font that draws these characters only."""
     options = subset.Options(flavor="woff2", notdef_outline=True)
-    font = subset.load_font(str(source), options)
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=glyphs)
-    subsetter.subset(font)
-    subset.save_font(font, str(target), options)
+    with subset.load_font(str(source), options) as font:
+        subsetter = subset.Subsetter(options)
+        subsetter.populate(unicodes=glyphs)
+        subsetter.subset(font)
+        subset.save_font(font, str(target), options)
 
 
 def setup(app):

@@ -163,6 +163,39 @@ def test_no_line_begins_with_the_mark_after_a_formula(visit):
     assert tab.evaluate(lost) == []
 
 
+# One word of formulas for each font and each letter: no need to ask for one twice.
+WORDS_OF_FORMULAS = """() => {
+    const seen = new Set();
+    for (const word of document.querySelectorAll('.katex-html span')) {
+        const text = [...word.childNodes].filter(e => e.nodeType === 3).map(e => e.data).join('');
+        if (!text.replace(/[\\s\\u200b]/g, '')) continue;
+        const style = getComputedStyle(word);
+        const font = style.fontFamily + style.fontWeight + style.fontStyle + text;
+        if (!seen.has(font)) word.dataset.word = seen.size;
+        seen.add(font);
+    }
+}"""
+
+
+@pytest.mark.parametrize("page", ["chapters/notation", CHAPTER])
+def test_every_word_of_a_formula_is_drawn_with_a_font_of_the_book(visit, page):
+    """No letter was left out of the font that is asked for it: another font would draw it."""
+    tab = visit(page).tab
+    tab.evaluate(WORDS_OF_FORMULAS)
+    tools = tab.context.new_cdp_session(tab)
+    for part in ("DOM", "CSS"):
+        tools.send(f"{part}.enable")
+    root = tools.send("DOM.getDocument", {"depth": 0})["root"]["nodeId"]
+    words = tools.send("DOM.querySelectorAll", {"nodeId": root, "selector": "[data-word]"})
+    fonts = [
+        font
+        for node in words["nodeIds"]
+        for font in tools.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
+    ]
+    assert len(fonts) > 30
+    assert [font for font in fonts if not font["isCustomFont"]] == []
+
+
 def test_the_reader_chooses_light_or_dark_and_it_stays(visit):
     tab = visit(FIRST, scheme="dark").tab
     theme = "document.documentElement.dataset.theme"
