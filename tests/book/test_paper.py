@@ -257,17 +257,18 @@ def test_nothing_is_torn_at_a_seam(sheet):
 # Where each block begins is in the PDF, if something links to it; how high it is, on the sheet.
 BLOCKS = """() => {
     const kinds = ":is(h1, h2, h3, h4, p, li, pre, img, tr, dt, figcaption, .katex-display)";
-    return [...document.querySelectorAll(`.document ${kinds}`)].map((block, number) => {
-        const height = block.getBoundingClientRect().height;
-        if (height) {
-            block.id ||= `block-${number}`;
-            const link = document.createElement("a");
-            link.href = `#${block.id}`;
-            link.textContent = ".";
-            document.body.append(link);
-        }
-        return [block.id, height, block.tagName === "H1"];
-    }).filter(([_, height]) => height);
+    const blocks = [...document.querySelectorAll(`.document ${kinds}`)];
+    const heights = blocks.map(block => block.getBoundingClientRect().height);
+    const links = document.createElement("p");
+    blocks.forEach((block, number) => {
+        block.id ||= `block-${number}`;
+        const link = document.createElement("a");
+        Object.assign(link, {href: `#${block.id}`, textContent: "."});
+        links.append(link);
+    });
+    document.body.append(links);
+    return blocks.map((block, number) => [block.id, heights[number], block.tagName === "H1"])
+        .filter(([_, height]) => height);
 }"""
 MARGINS = 25 * 72 / 25.4, 20 * 72 / 25.4  # below and above the text, in points: see paper.css
 EMPTY = 0.6  # of the text's height: what is left where a figure as high as allowed does not fit
