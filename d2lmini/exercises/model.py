@@ -140,7 +140,7 @@ class Exercise:
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
-    """Return the two methods that a module must have; the others are the learner's affair."""
+    """Return the two methods that a module must have; a learner may write others."""
     return [
         method
         for method in node.body

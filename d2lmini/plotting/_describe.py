@@ -18,10 +18,10 @@ VERY_LARGE = 1e6  # numbers from here on are written with a power of 10
 EQUAL = 0.005  # numbers closer than this look the same with two decimals
 
 
-def minus(text: str) -> str:
+def true_minus(text: str) -> str:
     """Write a true minus, and no minus before 0.
 
-    >>> minus("-1.50"), minus("-0.00")
+    >>> true_minus("-1.50"), true_minus("-0.00")
     ('−1.50', '0.00')
     """
     if text.startswith("-"):
@@ -29,22 +29,22 @@ def minus(text: str) -> str:
     return text
 
 
-def short(value: float) -> str:
+def three_digits(value: float) -> str:
     """Write a number with three digits at most, large ones whole, very large ones with a power.
 
-    >>> short(0.12345), short(-12345.6), short(1e300)
+    >>> three_digits(0.12345), three_digits(-12345.6), three_digits(1e300)
     ('0.123', '−12,346', '1e+300')
     """
-    return minus(f"{value:.3g}" if not 1000 <= abs(value) < VERY_LARGE else f"{value:,.0f}")
+    return true_minus(f"{value:.3g}" if not 1000 <= abs(value) < VERY_LARGE else f"{value:,.0f}")
 
 
-def two(value: float) -> str:
+def two_decimals(value: float) -> str:
     """Write a number with two decimals, a very large one with a power.
 
-    >>> two(-0.125), two(2.0**62)
+    >>> two_decimals(-0.125), two_decimals(2.0**62)
     ('−0.12', '4.61e+18')
     """
-    return minus(f"{value:.2f}" if abs(value) < VERY_LARGE else f"{value:.3g}")
+    return true_minus(f"{value:.2f}" if abs(value) < VERY_LARGE else f"{value:.3g}")
 
 
 def rounded(value: float, largest: float) -> str:
@@ -55,7 +55,7 @@ def rounded(value: float, largest: float) -> str:
     """
     value = round(value, 9)  # the last bits may differ from one machine to the next
     unit = 10.0 ** (math.floor(math.log10(round(largest, 9) or 1.0)) - 1)
-    text = short(round(round(value / unit, 4)) * unit)
+    text = three_digits(round(round(value / unit, 4)) * unit)
     return "about 0" if text == "0" and value else text
 
 
@@ -137,7 +137,7 @@ def describe_panel(
     mask = _describe_mask(visible)
     low, high = float(seen.min()), float(seen.max())
     if high - low < 1e-3 * max(1.0, abs(high), abs(low)):
-        return f"{mask}uniform, every value {short(round((low + high) / 2, 3))}"
+        return f"{mask}uniform, every value {three_digits(round((low + high) / 2, 3))}"
     if n == m and np.array_equal(seen, np.eye(n)[visible]):
         return f"{mask}identity: 1 on the diagonal, 0 elsewhere"
     equal = np.where(visible, 1 / np.maximum(visible.sum(axis=1, keepdims=True), 1), 0.0)
@@ -149,8 +149,8 @@ def describe_panel(
         least = np.argwhere(np.where(visible, weights, np.inf) == low)[0]
         most = np.argwhere(live == high)[0]
         return (
-            f"{mask}largest value {two(high)} at {_place(most, rows, columns, sides)}, "
-            f"smallest {two(low)} at {_place(least, rows, columns, sides)}"
+            f"{mask}largest value {two_decimals(high)} at {_place(most, rows, columns, sides)}, "
+            f"smallest {two_decimals(low)} at {_place(least, rows, columns, sides)}"
         )
     present = np.flatnonzero(visible.any(axis=1)).tolist()
     if n <= LISTED:
@@ -171,7 +171,7 @@ def describe_panel(
     i = int(tops.argmax())
     among = " where there is a choice" if some and not choice[present].all() else ""
     at = _place((i, best[i]), rows, columns, sides)
-    return f"{mask}{pattern}largest value{among} {two(live[i, best[i]])} at {at}"
+    return f"{mask}{pattern}largest value{among} {two_decimals(live[i, best[i]])} at {at}"
 
 
 def _describe_mask(visible: Bools) -> str:
@@ -197,7 +197,7 @@ def _strongest(row: Floats, query: str, keys: Sequence[str] | None) -> str:
     """Name the strongest key of a query, or all of them if several look the same."""
     top = float(row.max())
     ties = np.flatnonzero(row > top - max(EQUAL, 1e-9 * abs(top))).tolist()
-    value = two(top)
+    value = two_decimals(top)
     if len(ties) == 1:
         return f"{query} → {_named(keys, ties[0])} ({value})"
     if len(ties) == np.isfinite(row).sum() and len(ties) > 2:
@@ -223,7 +223,10 @@ def numbers_table(values: Floats, visible: Bools, words: Words) -> str:
     head = "".join(f'<th scope="col">{escape(key)}</th>' for key in heads)
     body = "".join(
         f'<tr><th scope="row">{escape(sides[q])}</th>'
-        + "".join(f"<td>{two(panel[q, k]) if shown[q, k] else 'masked'}</td>" for k in range(keys))
+        + "".join(
+            f"<td>{two_decimals(panel[q, k]) if shown[q, k] else 'masked'}</td>"
+            for k in range(keys)
+        )
         + "</tr>"
         for q in range(queries)
     )

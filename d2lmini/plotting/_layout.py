@@ -126,7 +126,7 @@ def wrap(text: str, width: float, size: float, longest: float = math.inf) -> str
     return "\n".join(lines)
 
 
-def cut(text: str, longest: float = LONGEST, size: float = TICK) -> str:
+def shortened(text: str, longest: float = LONGEST, size: float = TICK) -> str:
     """Shorten a label that would take the place of the picture."""
     if text_width(text, size) <= longest:
         return text
@@ -147,7 +147,7 @@ def number_ticks(count: int, cell: float, *, across: bool) -> Ticks:
 
 def token_ticks(tokens: list[str], cell: float, *, across: bool) -> Ticks:
     """Label the cells; turn the labels, or leave some out, only where they do not fit."""
-    texts = [cut(token) for token in tokens]
+    texts = [shortened(token) for token in tokens]
     angle, room = 0, 1.12 * TICK / 72
     if across and max(text_width(text, TICK) for text in texts) > cell - 0.04:
         angle = 45 if cell >= 0.2 else 90

@@ -14,7 +14,13 @@ import numpy as np
 from matplotlib.colors import Colormap
 
 from d2lmini.plotting import _inputs as inputs
-from d2lmini.plotting._describe import describe, minus, numbers_table, short, two
+from d2lmini.plotting._describe import (
+    describe,
+    numbers_table,
+    three_digits,
+    true_minus,
+    two_decimals,
+)
 from d2lmini.plotting._heatmap_drawing import Picture, SteadyScale
 from d2lmini.plotting._inputs import Bools, Floats
 from d2lmini.plotting._layout import NUMBER, Words, plan, text_width
@@ -251,9 +257,9 @@ def _numbers(values: Floats, visible: Bools) -> list[list[str]]:
     )
     return [
         [
-            two(value)
+            two_decimals(value)
             if abs(value) >= 1e6
-            else minus(f"{value:.{decimals if abs(value) < 100 else 0}f}")
+            else true_minus(f"{value:.{decimals if abs(value) < 100 else 0}f}")
             for value in panel[shown].round(6)
         ]
         for panel, shown in panels
@@ -269,4 +275,4 @@ def _bar_ticks(limits: tuple[float, float], seen: Floats) -> list[str]:
     low, high = limits
     below = "≤ " if seen.size and seen.min() < low - 0.005 * (high - low) else ""
     above = "≥ " if seen.size and seen.max() > high + 0.005 * (high - low) else ""
-    return [below + short(low), short((low + high) / 2), above + short(high)]
+    return [below + three_digits(low), three_digits((low + high) / 2), above + three_digits(high)]

@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from d2lmini.plotting import _inputs as inputs
-from d2lmini.plotting._describe import describe_panel, minus
+from d2lmini.plotting._describe import describe_panel, true_minus
 from d2lmini.plotting._inputs import Bools, Floats, RowSumWarning
-from d2lmini.plotting._layout import cut, text_width
+from d2lmini.plotting._layout import shortened, text_width
 from d2lmini.plotting._legible import quoted
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
@@ -108,7 +108,7 @@ def show_attention_lines(
     inputs.warn_of_sums(shares, visible, "weights")
 
     shown_left, shown_right = (
-        [cut(token, LONGEST, TOKEN) for token in side] for side in (left, right)
+        [shortened(token, LONGEST, TOKEN) for token in side] for side in (left, right)
     )
     wide = [max(text_width(t, TOKEN) for t in side) for side in (shown_left, shown_right)]
     wide = [
@@ -224,7 +224,7 @@ def _describe(
         said = describe_panel(values, visible, queries, keys)
         return f"{what} {said[0].upper()}{said[1:]}."
     named = [
-        f"{quoted(key)} {minus(f'{value:.2f}')}" if seen else f"{quoted(key)} masked"
+        f"{quoted(key)} {true_minus(f'{value:.2f}')}" if seen else f"{quoted(key)} masked"
         for key, value, seen in zip(keys, values[query].round(6), visible[query], strict=True)
     ]
     return f"{what} Query {quoted(queries[query])} has weights: {', '.join(named)}."

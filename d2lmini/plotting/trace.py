@@ -14,9 +14,9 @@ from matplotlib.patches import Rectangle
 
 from d2lmini._terminal import for_terminal, record
 from d2lmini.plotting import _inputs as inputs
-from d2lmini.plotting._describe import VERY_LARGE, minus, two
+from d2lmini.plotting._describe import VERY_LARGE, true_minus, two_decimals
 from d2lmini.plotting._inputs import Floats
-from d2lmini.plotting._layout import cut, text_width
+from d2lmini.plotting._layout import shortened, text_width
 from d2lmini.plotting._legible import isolated, quoted
 from d2lmini.plotting._tables import table_style
 from d2lmini.plotting.figures import draw_twice, sheet
@@ -145,7 +145,7 @@ class AttentionTrace:
         m = len(k)
         may = inputs.read_mask(mask, (1, m))[0] if np.ndim(mask) != 2 else _row(mask, m)
         self.labels = inputs.read_tokens(labels, m, "labels", "key") or [str(i) for i in range(m)]
-        self._short = [cut(label, LONGEST, CELL) for label in self.labels]
+        self._short = [shortened(label, LONGEST, CELL) for label in self.labels]
         self.name = None if name is None else inputs.visible_token(inputs.read_text(name, "name"))
         self.components = inputs.read_tokens(components, v.shape[1], "components", "component")
         self.scores: Floats = dot_product_score(q[None], k)[0]
@@ -232,11 +232,11 @@ class AttentionTrace:
         body = []
         for i, (label, row) in enumerate(zip(self.labels, self._rows(), strict=True)):
             cells = [f"<td>{x}</td>" for x in row[:3]]
-            share = _two(self.weights[i])
+            share = _in_hundredths(self.weights[i])
             cells.append(f'<td class="d2lmini-bar" style="--w:{share}">{row[3]}</td>')
             for x, text in zip(self.weighted[i], row[4:], strict=True):
                 side = "less" if x < 0 else "more"
-                tint = _two(abs(x) / largest)
+                tint = _in_hundredths(abs(x) / largest)
                 cells.append(f'<td class="d2lmini-{side}" style="--w:{tint}">{text}</td>')
             off = "" if self._may[i] else ' class="d2lmini-off"'
             head = f'<th scope="row">{escape(label)}</th>'
@@ -294,7 +294,10 @@ class AttentionTrace:
             self._draw_heads(ax, place)
             _line(ax, EDGE, width - EDGE, top - 0.16)
             for j, name in enumerate(self.components or []):
-                middle, short = place.cells + (j + 0.5) * place.wide, cut(name, place.wide, SHAPE)
+                middle, short = (
+                    place.cells + (j + 0.5) * place.wide,
+                    shortened(name, place.wide, SHAPE),
+                )
                 _write(ax, middle, 1.11, short, "value", "center", fontsize=SHAPE)
             for i, row in enumerate(self._rows()):
                 self._draw_row(ax, place, i, row, top + (i + 0.25) * ROW)
@@ -345,13 +348,20 @@ class AttentionTrace:
         _write(ax, place.side, y, self._short[i], "muted" if off else "key", "right")
         for j, text in enumerate(row[:3]):
             _write(ax, place.side + (j + 1) * place.column, y, text, ink, "right")
-        for share, color in ((1.0, "grid"), (_two(self.weights[i]), "weight")):
+        for share, color in ((1.0, "grid"), (_in_hundredths(self.weights[i]), "weight")):
             _box(ax, place.bar, y, place.bar_length * share, 0.19, COLORS[color])
         _write(ax, place.bar + place.bar_length + 0.4, y, row[3], ink, "right")
         largest = max(float(abs(self.weighted).max()), 1e-9)
         for j, (x, text) in enumerate(zip(self.weighted[i], row[4:], strict=True)):
             left = place.cells + j * place.wide
-            _box(ax, left + 0.02, y, place.wide - 0.04, ROW - 0.05, _ground(_two(x / largest)))
+            _box(
+                ax,
+                left + 0.02,
+                y,
+                place.wide - 0.04,
+                ROW - 0.05,
+                _ground(_in_hundredths(x / largest)),
+            )
             _write(ax, left + place.wide / 2, y, text, ink, "center")
 
 
@@ -368,11 +378,11 @@ def _number(value: float) -> str:
     if np.isneginf(value):
         return "−∞"
     if abs(value) >= VERY_LARGE:
-        return two(value)
-    return minus(f"{round(float(value), 6):.{2 if abs(value) < 1000 else 0}f}")
+        return two_decimals(value)
+    return true_minus(f"{round(float(value), 6):.{2 if abs(value) < 1000 else 0}f}")
 
 
-def _two(share: float) -> float:
+def _in_hundredths(share: float) -> float:
     """Round a length, without what differs in the last bits."""
     return round(round(float(share), 6), 2) + 0.0
 
