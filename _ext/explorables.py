@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from docutils import nodes
 from drawings import KEYS, QUERY, VALUES
-from joining import LOADER, joined
+from joining import LOADER, WHEN_NEAR, joined
 from plain import is_code_cell
 from sources import SourceError, read_notebook
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -41,6 +41,7 @@ class Start:
     size: tuple[int, int]  # of its drawing
     controls: int
     replaces: str = ""  # the drawing of the page in whose place it comes
+    tall: int = 0  # pixels that its drawing takes on a phone, if its parts stand there in a column
 
 
 def lookup() -> Start:
@@ -169,7 +170,7 @@ def masks() -> Start:
         "components": ["food", "tech", "doing", "person"],
     }
     head = ("apple sees", "score", "scaled", "weight")
-    return Start("Click a mask", settings, head, rows, says, (620, 330), 2)
+    return Start("Click a mask", settings, head, rows, says, (620, 325), 2, tall=660)
 
 
 def heads() -> Start:
@@ -226,7 +227,7 @@ def trained() -> dict:
             output, weights = head(names["test_tokens"])
             shown = head(one_deal)[1][8:]
         right = output[:, 8:].argmax(dim=-1) == names["test_digits"]
-        kept["weights"].append((100 * shown).round().int().tolist())
+        kept["weights"].append((50 * shown).round().int().tolist())  # as fine as colours tell
         kept["found"].append(round(names["found"](weights), 2))
         kept["right"].append(round(right.double().mean().item(), 2))
 
@@ -277,7 +278,8 @@ def rotary() -> Start:
     )
     settings = {"query": query.tolist(), "key": key.tolist(), "base": base, "furthest": 20}
     head = ("query at", "key at", "distance", "score")
-    return Start("Turn a query and a key", settings, head, rows, says, (490, 208), 2)
+    title = "Turn a query and a key"
+    return Start(title, settings, head, rows, says, (490, 208), 2, tall=483)
 
 
 def readings() -> Start:
@@ -305,8 +307,8 @@ def readings() -> Start:
         "head": head,
         "rows": [[round(float(w), 4) for w in weights[i, : i + 1]] for i in range(len(row))],
     }
-    title = "Ask any head"
-    return Start(title, settings, ("from", "taken by “im”"), rows, says, (640, 330), 4)
+    title, head = "Ask any head", ("from", "taken by “im”")
+    return Start(title, settings, head, rows, says, (640, 296), 4, tall=361)
 
 
 @cache
@@ -342,7 +344,8 @@ def tiles() -> Start:
     )
     settings = {"powers": powers, "values": values, "size": size}
     head = ("keys read", "M", "s", "o", "o / s")
-    return Start("Read tile after tile", settings, head, rows, says, (494, 178), 3)
+    title = "Read tile after tile"
+    return Start(title, settings, head, rows, says, (494, 178), 3, tall=382)
 
 
 def museum() -> Start:
@@ -361,7 +364,8 @@ def museum() -> Start:
         "switch it on."
     )
     head = ("query", "1", "2", "3", "4", "sum")
-    return Start("Switch a mistake on", settings, head, rows, says, (524, 200), 2)
+    title = "Switch a mistake on"
+    return Start(title, settings, head, rows, says, (524, 200), 2, tall=463)
 
 
 STARTS: dict[str, Callable[[], Start]] = {
@@ -407,6 +411,7 @@ def written(name: str) -> str:
     width, height = start.size
     style = f"--shape:{width}/{height};--most:{1.25 * width:.0f}px;"
     style += f"--narrow:{start.controls};--wide:{(start.controls + 1) // 2}"
+    style += f";--tall:{start.tall}px" if start.tall else ""
     drawing = "" if start.replaces else '<div class="ex-drawing"></div>'
     return (
         f'<div class="explorable ex-{name}" data-explorable="{name}"{replaces} '
@@ -454,11 +459,13 @@ class PlaceExplorables(SphinxPostTransform):
 
 
 def load(app, pagename, templatename, context, doctree) -> None:
-    """Load what starts them, on the pages that have one."""
+    """Load what starts them, on the pages that have one, when a reader comes near."""
     body = context.get("body", "")
     if app.builder.name == "html" and NAMED.search(body):
         path = f"_static/explorables/on-{Path(pagename).name}.mjs"
-        context["body"] = body + LOADER.format(module=context["pathto"](path, resource=True))
+        start = WHEN_NEAR.replace("PARTS", "[data-explorable]")
+        module = context["pathto"](path, resource=True)
+        context["body"] = body + LOADER.format(module=module, start=start)
 
 
 def write(app, exception) -> None:

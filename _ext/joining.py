@@ -19,9 +19,18 @@ LEFT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 LOADER = """<script>
 {{
   const off = () => document.documentElement.classList.add("live-off");
-  if (origin.startsWith("http")) import("{module}").catch(off); else off();
+  const load = () => import("{module}").catch(off);
+  if (origin.startsWith("http")) {start} else off();
 }}
 </script>"""
+AT_ONCE = "load();"
+# When a reader comes near one of the parts of the page, about a screen before it is seen.
+WHEN_NEAR = """{
+    const near = new IntersectionObserver((seen) => {
+      if (seen.some((one) => one.isIntersecting)) { near.disconnect(); load(); }
+    }, { rootMargin: "1000px" });
+    for (const one of document.querySelectorAll("PARTS")) near.observe(one);
+  }"""
 
 
 def joined(folder: Path, entry: str, made: Mapping[str, str] | None = None) -> str:

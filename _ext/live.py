@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from docutils import nodes
-from joining import LOADER, joined
+from joining import AT_ONCE, LOADER, joined
 from livecells import plan
 from plain import is_code_cell
 from sources import SourceError, read_notebook
@@ -163,18 +163,18 @@ def write(app, exception) -> None:
         (folder / archives[kind]).write_bytes(archive)
     if self_hosts(app):
         host_pyodide(folder / f"pyodide-{VERSION}")
-    settings = {
-        "pyodide": f"pyodide-{VERSION}/" if self_hosts(app) else CDN,
-        **archives,
-        "hashes": HASHES,
+    settings = {"pyodide": f"pyodide-{VERSION}/" if self_hosts(app) else CDN, **archives}
+    (folder / "live.mjs").write_text(script("cells", settings=settings), "utf8")
+    (folder / "worker.mjs").write_text(script("worker", hashes=HASHES), "utf8")
+
+
+def script(name: str, **told: dict) -> str:
+    """Return a module with all that it imports, and what the build tells it, as one."""
+    said = {
+        key: f"export const {key} = {json.dumps(value, separators=(',', ':'))};\n"
+        for key, value in told.items()
     }
-    (folder / "live.mjs").write_text(joined_cells(settings), "utf8")
-
-
-def joined_cells(settings: dict) -> str:
-    """Return what a page loads: all modules but the worker's, as one."""
-    said = f"export const settings = {json.dumps(settings, separators=(',', ':'))};\n"
-    return joined(MODULES, (MODULES / "cells.mjs").read_text("utf8"), {"settings": said})
+    return joined(MODULES, (MODULES / f"{name}.mjs").read_text("utf8"), said)
 
 
 def load(app, pagename, templatename, context, doctree) -> None:
@@ -182,7 +182,7 @@ def load(app, pagename, templatename, context, doctree) -> None:
     body = context.get("body", "")
     if app.builder.name == "html" and '<div class="live-bar' in body:
         module = context["pathto"]("_static/live/live.mjs", resource=True)
-        context["body"] = body + LOADER.format(module=module)
+        context["body"] = body + LOADER.format(module=module, start=AT_ONCE)
 
 
 def setup(app):

@@ -252,9 +252,9 @@ def test_the_training_that_is_scrubbed_is_the_chapter_s():
     assert kept["steps"] == [*range(0, 61, 4)]
     assert kept["found"][0] < 0.2 and kept["right"][0] < 0.2, "noise, before a step is taken"
     assert kept["found"][-1] > 0.99 and kept["right"][-1] > 0.99
-    last = np.array(kept["weights"][-1])  # (8, 16), in hundredths
+    last = np.array(kept["weights"][-1])  # (8, 16), in fiftieths
     assert (last.argmax(axis=1) == np.arange(8)).all()
-    assert (abs(np.sum(kept["weights"], axis=-1) - 100) <= 8).all(), "16 roundings of a half each"
+    assert (abs(np.sum(kept["weights"], axis=-1) - 50) <= 8).all(), "16 roundings of a half each"
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mjs")), ids=lambda path: path.stem)

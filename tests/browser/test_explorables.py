@@ -20,18 +20,9 @@ def opened(visit, name, **options):
     """Return a page, and the explorable on it."""
     tab = visit(PAGES[name], **options).tab
     found = tab.locator(f"[data-explorable={name}]")
+    found.scroll_into_view_if_needed()
     expect(found).to_have_attribute("data-state", "ready")
     return tab, found, found.locator(".ex-says")
-
-
-@each
-def test_it_begins_with_the_sentence_of_the_build(visit, name):
-    _, found, says = opened(visit, name)
-    first = explorables.STARTS[name]().says
-    found.page.wait_for_timeout(300)
-    assert says.inner_text() == first
-    drawing = found.page.locator(".ex-drawing", has=found.page.locator("svg"))
-    assert first in [one.get_attribute("aria-label") for one in drawing.all()]
 
 
 # What a keyboard turns where it is no slider, and with which key.
@@ -45,11 +36,14 @@ TURNED = {
 
 
 @each
-def test_the_keyboard_moves_it(visit, name):
+def test_it_begins_with_the_sentence_of_the_build_and_the_keyboard_moves_it(visit, name):
     tab, found, says = opened(visit, name)
+    before = explorables.STARTS[name]().says
+    drawing = tab.locator(".ex-drawing", has=tab.locator("svg"))
+    assert before in [one.get_attribute("aria-label") for one in drawing.all()]
+    assert says.inner_text() == before
     what, key = TURNED.get(name, ("input", "ArrowRight"))
     control = found.locator(what).last
-    before = says.inner_text()
     control.focus()
     for _ in range(29):  # an odd number: what was switched on and off again would not differ
         tab.keyboard.press(key)
@@ -58,27 +52,59 @@ def test_the_keyboard_moves_it(visit, name):
         assert control.get_attribute("aria-valuetext")
 
 
-@each
-def test_without_scripts_its_numbers_are_there(visit, name):
-    tab = visit(PAGES[name], java_script_enabled=False).tab
-    found = tab.locator(f"[data-explorable={name}]")
+def test_without_scripts_the_numbers_are_there(visit):
+    for page in dict.fromkeys(PAGES.values()):
+        tab = visit(page, java_script_enabled=False).tab
+        for name in (name for name, one in PAGES.items() if one == page):
+            found = tab.locator(f"[data-explorable={name}]")
+            assert found.locator(".ex-numbers").is_visible(), name
+            assert found.locator("input, button").count() == 0, name
+
+
+def test_nothing_of_it_is_loaded_before_a_reader_comes_near(visit):
+    seen = visit(PAGES["masks"])
+    found = seen.tab.locator("[data-explorable=masks]")
+    assert found.bounding_box()["y"] > 2500, "too near the top of its page for this test"
+    seen.tab.wait_for_timeout(300)
+    assert not [answer.url for answer in seen.responses if "/explorables/" in answer.url]
+    seen.tab.emulate_media(media="print")  # paper has the numbers instead
     assert found.locator(".ex-numbers").is_visible()
-    assert found.locator("input, button").count() == 0
+    seen.tab.emulate_media(media="screen")
+    found.scroll_into_view_if_needed()
+    expect(found).to_have_attribute("data-state", "ready")
 
 
 @each
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nobody_is_shut_out(visit, name, scheme):
-    tab, found, _ = opened(visit, name, width=390, scheme=scheme)
+def test_nobody_is_shut_out(visit, name):
+    tab = visit(PAGES[name], width=390).tab
+    found = tab.locator(f"[data-explorable={name}]")
+    waiting = found.evaluate("root => root.dataset.state ? 0 : root.offsetHeight")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390, "before it comes"
+    found.scroll_into_view_if_needed()
+    expect(found).to_have_attribute("data-state", "ready")
+    if waiting:  # else it was near the top and there at once
+        jump = found.evaluate("root => root.offsetHeight") - waiting
+        assert abs(jump) <= 10, "what is below it would jump: mend its size or how tall it is"
     here = f"{{include: [['[data-explorable={name}]']]}}"
-    assert findings(tab, ALL_RULES, here) == []
+    for scheme in ("light", "dark"):
+        tab.emulate_media(color_scheme=scheme)
+        tab.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
+        tab.evaluate(
+            "Promise.allSettled(document.getAnimations().map(a => a.finished)).then(() => 0)"
+        )
+        assert findings(tab, ALL_RULES, here) == [], scheme
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     for control in found.locator("input, button").all():
         assert control.bounding_box()["height"] >= 24
+    tab.emulate_media(forced_colors="active")
+    drawing = tab.locator(".ex-drawing svg").first
+    ground = drawing.evaluate("svg => getComputedStyle(svg).backgroundColor")
+    assert ground != drawing.evaluate("svg => getComputedStyle(svg).fill"), "in forced colours"
 
 
 def test_a_finger_turns_the_query(visit):
     tab, _, says = opened(visit, "lookup", width=390, has_touch=True)
+    tab.locator(".ex-hand").scroll_into_view_if_needed()
     hand = tab.locator(".ex-hand").bounding_box()
     plane = tab.locator(".ex-drawing svg").first.bounding_box()
     tab.mouse.move(hand["x"] + 4, hand["y"] + 4)
@@ -147,6 +173,7 @@ def test_the_score_stays_when_both_places_move(visit):
 def test_any_head_is_asked_and_loaded_only_then(visit):
     seen = visit("chapters/07-real-models")
     found = seen.tab.locator("[data-explorable=readings]")
+    found.scroll_into_view_if_needed()
     expect(found).to_have_attribute("data-state", "ready")
     says = found.locator(".ex-says")
     assert not [answer.url for answer in seen.responses if answer.url.endswith(".bin")]
@@ -216,11 +243,3 @@ def test_a_word_that_the_mouse_comes_near_asks(visit):
     found.locator(".ex-near").first.hover()
     expect(says).to_contain_text("i sees every word")
     assert found.locator(".ex-lines .ex-strong").text_content() == "i"
-
-
-@each
-def test_in_forced_colours_it_can_be_read(visit, name):
-    tab, _, _ = opened(visit, name, forced_colors="active")
-    drawing = tab.locator(".ex-drawing svg").first
-    ground = drawing.evaluate("svg => getComputedStyle(svg).backgroundColor")
-    assert ground != drawing.evaluate("svg => getComputedStyle(svg).fill")

@@ -1,12 +1,14 @@
 """Cells that run in the reader's browser, in Chromium with the real Pyodide.
 
-PYODIDE_DIR names a folder with the files of Pyodide; without it they come from its public server.
-A tab, in which Python is loaded once, serves as many tests as it can.
+PYODIDE_DIR names a folder with the files of Pyodide; then it is the published book, which brings
+them with it, whose cells are run. Without it they come from the public server. To start Python
+takes most of the time here: one tab, in which it has started, serves as many tests as it can.
 """
 
+import gzip
 import os
 import re
-import time
+import statistics
 import urllib.request
 from pathlib import Path
 
@@ -20,13 +22,18 @@ from tests.browser.test_storage import BLOCKED
 
 CHAPTERS = [page for page in pages_of(ROOT / "_toc.yml") if re.match(r"chapters/\d", page)]
 FIRST = CHAPTERS[0]
+WHAT_CAN_BE_TRIED = re.compile(
+    r'<div class="live-bar.*?</div>| id="cell-[^"]*"|<div class="explorable.*?</p></div>'
+    r"|<script>\n\{\n  const off = .*?</script>",
+    re.DOTALL,
+)
+CONTRACT = ("Run", "Stop", "Reset")
 CDN = "https://cdn.jsdelivr.net/pyodide/"
 KINDS = {"mjs": "text/javascript", "js": "text/javascript", "wasm": "application/wasm"}
 PATIENCE = 240_000  # milliseconds: a busy machine may take long, and none of this is a race
-OVER = re.compile("done|error")
-# What is stored for a cell, and what has come out of it here: words, and pictures with their sizes.
-STORED_AND_LIVE = r"""id => {
-    const cell = document.getElementById(id), out = cell.querySelector('[data-live-output]');
+# Run the cells of a page one after the other; say of each what is stored for it, and what has come
+# out of it here: words, and pictures with their sizes.
+RUN_ALL = r"""async (patience) => {
     const words = roots => roots.map(root => {
         const copy = root.cloneNode(true);
         const other = '[data-live-output], figcaption, button, .only-dark, .d2lmini-controls';
@@ -35,7 +42,24 @@ STORED_AND_LIVE = r"""id => {
             .map(one => `${one.alt} ${one.getAttribute('width')} ${one.getAttribute('height')}`);
         return [copy.textContent, ...pictures].join(' ');
     }).join(' ').replace(/\s+/g, '');
-    return [words([...cell.querySelectorAll('.cell_output')]), words([out])];
+    const over = (cell, out) => new Promise((done, never) => {
+        const late = setTimeout(never, patience, new Error(`${cell.id} has not come to its end`));
+        new MutationObserver((_, watch) => {
+            if (!/done|error/.test(out.dataset.state)) return;
+            clearTimeout(late);
+            watch.disconnect();
+            done();
+        }).observe(out, {attributes: true});
+    });
+    const all = [];
+    for (const cell of document.querySelectorAll('[data-live]')) {
+        const out = cell.querySelector('[data-live-output]'), began = performance.now();
+        cell.querySelector('.live-run').click();
+        await over(cell, out);
+        const took = (performance.now() - began) / 1000;
+        all.push([cell.id, took, words([...cell.querySelectorAll('.cell_output')]), words([out])]);
+    }
+    return all;
 }"""
 
 
@@ -68,9 +92,11 @@ class Tab:
     def __init__(self, context, address):
         if os.environ.get("PYODIDE_DIR"):
             context.route(f"{CDN}**", from_folder)
-        self.said = []
+        self.said, self.asked = [], []
+        self.home = address.partition("chapters/")[0]
         self.page = context.new_page()
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        context.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(address)
         self.page.locator("[data-live]").first.wait_for(state="attached")
 
@@ -86,31 +112,37 @@ class Tab:
     def write(self, name, code):
         self.cell(name).get_by_label("Code", exact=True).fill(code)
 
-    def run(self, name, state=OVER):
+    def run(self, name, state):
         """Run a cell to its end; return what it has put out."""
-        began = time.perf_counter()
         self.button(name, "Run").click()
-        expect(self.output(name)).to_have_attribute("data-state", state, timeout=PATIENCE)
-        self.took = time.perf_counter() - began
+        self.ends(name, state)
         return self.output(name).inner_text()
 
-    def ids(self):
-        found = "[...document.querySelectorAll('[data-live]')].map(cell => cell.id.slice(5))"
-        return self.page.evaluate(found)
+    def ends(self, name, state):
+        """Wait for the end of a cell, and until the next may be run."""
+        idle = self.cell(name).locator(".live-run:enabled")
+        idle.wait_for(state="attached", timeout=PATIENCE)
+        expect(self.output(name)).to_have_attribute("data-state", state)
+
+
+@pytest.fixture(scope="session")
+def home(request):
+    """Return the book whose cells are run."""
+    return request.getfixturevalue("published" if os.environ.get("PYODIDE_DIR") else "address")
 
 
 @pytest.fixture(scope="module")
-def opened(chromium, address):
+def opened(chromium, home):
     """Return a function that opens a page in a browser of its own, with nothing stored."""
     contexts = []
 
-    def open_page(page=FIRST, width=1280, scheme="light", script="", base=None, **options):
+    def open_page(page=FIRST, width=1280, scheme="light", script="", base=home, **options):
         size = {"width": width, "height": 900}
         context = chromium.new_context(viewport=size, color_scheme=scheme, **options)
         contexts.append(context)
         if script:
             context.add_init_script(script)
-        return Tab(context, f"{base or address}{page}.html")
+        return Tab(context, f"{base}{page}.html")
 
     yield open_page
     for context in contexts:
@@ -130,28 +162,24 @@ def tab(opened, pyodide):
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_every_live_cell_gives_what_is_stored(opened, page, record_property):
     tab = opened(page)
-    wrong, times = [], []
-    for name in tab.ids():
-        tab.run(name)
-        times.append(tab.took)
-        stored, now = tab.page.evaluate(STORED_AND_LIVE, f"cell-{name}")
-        if stored != now:
-            wrong.append(f"{name}\n  stored {stored[:500]}\n  here   {now[:500]}")
+    found = tab.page.evaluate(RUN_ALL, PATIENCE)
+    wrong = [
+        f"{name}\n  stored {stored[:500]}\n  here   {now[:500]}"
+        for name, _, stored, now in found
+        if stored != now
+    ]
     assert not wrong, "\n".join(wrong)
+    tagged = "[...document.querySelectorAll('.tag_live')].map(cell => cell.id)"
+    assert [name for name, *_ in found] == tab.page.evaluate(tagged)
     assert tab.said == []
-    record_property("first run, s", f"{times[0]:.1f}")
-    record_property("median of the others, s", f"{sorted(times[1:])[len(times) // 2]:.2f}")
-    print(f"{page}: first {times[0]:.1f} s, median {sorted(times[1:])[len(times) // 2]:.2f} s")
+    if os.environ.get("PYODIDE_DIR"):
+        strangers = [url for url in tab.asked if not url.startswith((tab.home, "data:", "blob:"))]
+        assert strangers == [], "the published book brings Python with it"
+    first, *others = (took for _, took, *_ in found)
+    record_property("first run, s", f"{first:.1f}")
+    record_property("median of the others, s", f"{statistics.median(others):.2f}")
+    print(f"{page}: first {first:.1f} s, median {statistics.median(others):.2f} s")
     tab.page.context.close()
-
-
-def test_the_cells_are_those_that_are_tagged(visit):
-    tags = "[...document.querySelectorAll('.tag_live')].map(cell => cell.id.slice(5))"
-    for page in CHAPTERS:
-        tab = visit(page).tab
-        tab.locator("[data-live]").first.wait_for(state="attached")
-        live = tab.evaluate("[...document.querySelectorAll('[data-live]')].map(c => c.id.slice(5))")
-        assert live == tab.evaluate(tags)
 
 
 # --- before the first run ---
@@ -161,19 +189,43 @@ def test_nothing_is_loaded_before_the_first_run(visit):
     seen = visit(FIRST)
     seen.tab.locator("[data-live]").first.wait_for(state="attached")
     paths = [path for path in seen.weights() if "/live/" in path]
-    assert not [path for path in paths if path.endswith(("worker.mjs", ".zip", ".wasm"))]
+    assert [path.rpartition("/")[2] for path in paths] == ["live.mjs"]
     assert seen.said == []
-    style = (ROOT / "chapters/_static/live/live.css").stat().st_size // 3  # as sent
-    assert sum(seen.weights()[path] for path in paths) + style <= 12_000
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_what_can_be_tried_makes_a_page_little_heavier(built, page):
+    """Its styles, its marks in the page, and the module of the cells, as a server sends them."""
+    style = (built / "_static/style.css").read_text("utf8")
+    for name in ("live/live.css", "explorables/explorables.css"):
+        ours = (ROOT / "chapters/_static" / name).read_text("utf8")
+        assert ours in style, f"{name} is not in the style of the pages as it is written"
+        style = style.replace(ours, "")
+    html = (built / f"{page}.html").read_text("utf8")
+    with_it = [html, (built / "_static/style.css").read_text("utf8")]
+    with_it += [(built / "_static/live/live.mjs").read_text("utf8")]
+    without = [style, WHAT_CAN_BE_TRIED.sub("", html)]
+    heavier = sum(map(sent, with_it)) - sum(map(sent, without))
+    drawing = sent((built / f"_static/explorables/on-{Path(page).name}.mjs").read_text("utf8"))
+    print(f"{page}: {heavier} bytes, and {drawing} when a reader comes near its explorables")
+    assert heavier <= 12_000, f"{heavier} bytes: a page is to be at most 12 kB heavier"
+    assert drawing <= 8_000, f"{drawing} bytes for what is drawn"
+
+
+def sent(text):
+    """Return how many bytes a server sends for a text."""
+    return len(gzip.compress(text.encode(), mtime=0))
 
 
 def test_a_live_cell_is_what_teachers_and_tests_rely_on(opened):
-    tab = opened()
-    for name in tab.ids():
-        for word in ("Run", "Stop", "Reset"):
-            assert tab.button(name, word).count() == 1, (name, word)
-        assert tab.cell(name).get_by_label("Code", exact=True).count() == 1
-        assert tab.output(name).get_attribute("data-state") == "idle"
+    page = opened().page
+    cells = page.locator("[data-live]")
+    parts = [page.get_by_role("button", name=re.compile(f"^{word}")) for word in CONTRACT]
+    parts += [page.get_by_label("Code", exact=True)]
+    parts += [page.locator("[data-live-output][data-state=idle]")]
+    for part in parts:
+        # as many as there are cells, and at least one in each: one in each
+        assert cells.locator(part).count() == cells.filter(has=part).count() == cells.count() > 20
 
 
 def test_without_scripts_there_are_no_buttons(visit):
@@ -193,17 +245,22 @@ def test_a_cell_that_needs_pytorch_says_so_where_run_would_be(visit):
     assert tab.url.endswith("#run-this-chapter")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_nobody_is_shut_out_of_an_editor(opened, width, scheme):
-    tab = opened(width=width, scheme=scheme)
-    tab.page.wait_for_timeout(500)
-    tab.button("weights-from-scratch", "Edit").click()
+def test_nobody_is_shut_out_of_an_editor(opened, width):
+    tab = opened(width=width)
+    name = "weights-from-scratch"
+    tab.button(name, "Edit").click()
     tab.page.keyboard.type("1 # x")
-    assert findings(tab.page, ALL_RULES) == []
+    for scheme in ("light", "dark"):
+        tab.page.emulate_media(color_scheme=scheme)
+        tab.page.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
+        tab.page.evaluate(
+            "Promise.allSettled(document.getAnimations().map(a => a.finished)).then(() => 0)"
+        )
+        assert findings(tab.page, ALL_RULES, f"{{include: [['#cell-{name}']]}}") == []
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
     for word in ("Run", "Edit"):
-        assert tab.button("weights-from-scratch", word).bounding_box()["height"] >= 24
+        assert tab.button(name, word).bounding_box()["height"] >= 24
 
 
 # --- running ---
@@ -322,7 +379,7 @@ def test_the_keyboard_alone(tab):
     code = tab.cell("crowd").get_by_label("Code", exact=True)
     assert code.input_value() == "for i in range(2):\n    x = i\nx"
     page.keyboard.press("Control+Enter")
-    expect(tab.output("crowd")).to_have_attribute("data-state", "done", timeout=PATIENCE)
+    tab.ends("crowd", "done")
     assert tab.output("crowd").inner_text().strip() == "1"
     page.keyboard.press("Tab")
     assert code.input_value().endswith("x   ")
@@ -352,16 +409,17 @@ def test_edits_are_kept_until_they_are_forgotten(opened):
 
 
 @pytest.mark.usefixtures("pyodide")
-def test_it_runs_where_storage_is_blocked(opened):
-    tab = opened(script=BLOCKED)
+def test_it_runs_from_the_public_server_and_where_storage_is_blocked(opened, address):
+    tab = opened(script=BLOCKED, base=address)
     tab.write("crowd", "1 + 41")
     assert tab.run("crowd", "done").strip() == "42"
     assert tab.said == []
+    assert any(url.startswith(CDN) and url.endswith("pyodide.asm.wasm") for url in tab.asked)
     tab.page.context.close()
 
 
-def test_without_the_public_server_the_stored_output_stays(opened):
-    tab = opened()
+def test_without_the_public_server_the_stored_output_stays(opened, address):
+    tab = opened(base=address)
     tab.page.context.unroute_all()
     tab.page.context.route(f"{CDN}**", lambda route: route.abort())
     text = tab.run("crowd", "error")
@@ -369,25 +427,10 @@ def test_without_the_public_server_the_stored_output_stays(opened):
     assert tab.cell("crowd").locator(".cell_output").is_visible()
 
 
-@pytest.mark.usefixtures("pyodide")
-def test_two_pages_at_once(opened):
-    tab = opened()
+def test_two_pages_at_once(tab):
     other = Tab(tab.page.context, tab.page.url)
     tab.write("crowd", "here = 1\nhere")
     other.write("crowd", "here")
     assert tab.run("crowd", "done").strip() == "1"
     assert "NameError" in other.run("crowd", "error")
-    tab.page.context.close()
-
-
-def test_a_published_book_brings_python_with_it(opened, published):
-    if not os.environ.get("PYODIDE_DIR"):
-        pytest.skip("PYODIDE_DIR is not set: the published book of the tests takes it from there")
-    tab = opened(base=published)
-    asked = []
-    tab.page.context.on("request", lambda request: asked.append(request.url))
-    tab.run("smooth", "done")
-    assert any("pyodide.asm.wasm" in url for url in asked)
-    assert [
-        url for url in asked if not url.startswith(("http://127.0.0.1", "data:", "blob:"))
-    ] == []
+    other.page.close()

@@ -31,7 +31,7 @@ export function mount(root, { steps, weights, found, right, tokens }) {
 
   function update() {
     const i = at.value;
-    grid.show(weights[i].map((row) => row.map((hundredths) => hundredths / 100)));
+    grid.show(weights[i].map((row) => row.map((fiftieths) => fiftieths / 50)));
     set(mark, { x1: x(steps[i]), x2: x(steps[i]) });
     const apart = Math.max(0, 16 - Math.abs(y(found[i]) - y(right[i]))) / 2 * (found[i] < right[i] ? 1 : -1);
     [[found, apart, "found"], [right, -apart, "right"]].forEach(([shares, shift, word], k) => {

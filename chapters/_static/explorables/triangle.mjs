@@ -26,7 +26,7 @@ export function mount(root, { scores, values }) {
     const share = text(462, y, "", { "text-anchor": "end" });
     return { bar, share, parts: [text(340, y, name, { class: "ex-value", "text-anchor": "end" }), draw("rect", { x: 350, y: y - 12, width: 70, height: 15, rx: 2, class: "ex-ground" }), bar, share] };
   });
-  const figure = (y, words) => { const number = text(462, y, "", { "text-anchor": "end" }); return { number, parts: [text(328, y, words), number] }; };
+  const figure = (y, words) => { const number = text(462, y, "", { "text-anchor": "end" }); return { number, parts: [text(312, y, words), number] }; };
   const used = figure(200, "values used"), slope = figure(224, "largest slope");
   const drawing = picture(480, 300,
     draw("polygon", { points: corners.join(" "), class: "ex-area" }),

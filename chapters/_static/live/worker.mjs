@@ -1,9 +1,11 @@
 // Python in a worker of its own: it cannot reach the page, and ending it ends whatever runs in it.
 // Every file is compared with the hash that the build has pinned; the wheels with those in the lock.
+import { hashes } from "./hashes.mjs";
+
 const MEMORY = 1 << 30; // bytes that Python may take
 let booting;
 
-async function boot({ pyodide, hashes, archive }, say) {
+async function boot({ pyodide, archive }, say) {
   const grow = WebAssembly.Memory.prototype.grow;
   WebAssembly.Memory.prototype.grow = function (pages) {
     if (this.buffer.byteLength + pages * 65536 > MEMORY) throw new RangeError("full");
