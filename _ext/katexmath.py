@@ -11,15 +11,21 @@ Configuration: ``katex_macros``, for example ``{"\\vq": "\\mathbf{q}"}``;
 
 import functools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import quickjs
 from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
 LOG = logging.getLogger(__name__)
+PART = '<span class="katex-base">'  # between two of them a line may break
+NO_TEXT = re.compile(r"<[^>]*>|\u200b")
+MOST = 38  # letters on a line of a phone, which is 390 pixels wide
+MARKS = re.compile(r"[.,;:)!?’”]+")
 KATEX = Path(__file__).parent / "katex"
 STATIC = KATEX / "static"  # what is shipped with the book: the style sheet and the fonts
 
@@ -75,12 +81,46 @@ def to_html(writer, node, display: bool) -> str:
 
 def visit_math(writer, node) -> None:
     """Write a formula that stands in the text."""
+    drawn = to_html(writer, node, display=False)
+    longest = max((len(NO_TEXT.sub("", part)) for part in drawn.split(PART)[1:]), default=0)
+    if longest > MOST:
+        reason = f"{longest} letters on which no line breaks, and a phone has room for {MOST}"
+        LOG.warning("KaTeX: %s; put the formula on a line of its own", reason, location=node)
     writer.body.append(writer.starttag(node, "span", "", CLASS="math"))
-    writer.body.append(to_html(writer, node, display=False) + "</span>")
-    after = node.next_node(descend=False, siblings=True)
-    if isinstance(after, nodes.Text) and after[:1] in {*".,;:)!?’”"}:
-        writer.body.append("&#8288;")  # the next line does not begin with it
+    writer.body.append(with_mark(drawn, node.get("mark", "")) + "</span>")
     raise nodes.SkipNode
+
+
+def with_mark(drawn: str, mark: str) -> str:
+    """Put a mark behind the last part of a formula, so that no line begins with it.
+
+    A browser breaks a line after each part, whatever comes next. What is drawn is not read aloud,
+    so the mark is there twice, as the formula is.
+    """
+    if not mark or PART not in drawn:
+        return drawn + mark
+    first, last = drawn.rsplit(PART, 1)
+    first = first.replace("</math>", f"</math>{mark}", 1)
+    last = last.removesuffix("</span></span>")
+    return (
+        f'{first}<span class="with-mark">{PART}{last}<span class="its-mark">{mark}</span></span>'
+        "</span></span>"
+    )
+
+
+class KeepMarks(SphinxPostTransform):
+    """Give a formula the mark that comes right after it."""
+
+    default_priority = 300
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        """Look at what follows each formula."""
+        for node in list(self.document.findall(nodes.math)):
+            after = node.next_node(descend=False, siblings=True)
+            if isinstance(after, nodes.Text) and (mark := MARKS.match(after)):
+                node["mark"] = mark[0]
+                after.parent.replace(after, nodes.Text(after[mark.end() :]))
 
 
 def visit_displaymath(writer, node) -> None:
@@ -110,6 +150,7 @@ def setup(app):
     """Register the renderer, to be chosen with ``html_math_renderer: katex``."""
     app.add_config_value("katex_macros", {}, "env")
     app.add_config_value("katex_classes", {}, "env")
+    app.add_post_transform(KeepMarks)
     app.add_html_math_renderer("katex", (visit_math, None), (visit_displaymath, None))
     app.connect("config-inited", add_static)
     app.connect("html-page-context", add_style)

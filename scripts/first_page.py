@@ -5,10 +5,12 @@ make book, then python -m scripts.first_page
 
 import io
 import sys
+import threading
 from pathlib import Path
 
 from PIL import Image
 
+from scripts import serve
 from scripts.pdf import needed_browser
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,7 +26,9 @@ def take(page: Path = PAGE, picture: Path = PICTURE) -> None:
 
     if not page.exists():
         sys.exit(f"error: there is no {page}: run `make book`")
-    with sync_playwright() as driver:
+    # A page from a folder has neither its own letters nor what moves.
+    with serve.server(page.parents[1], port=0) as web, sync_playwright() as driver:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
         browser = driver.chromium.launch(executable_path=needed_browser())
         tab = browser.new_page(
             viewport=WINDOW,
@@ -32,10 +36,12 @@ def take(page: Path = PAGE, picture: Path = PICTURE) -> None:
             color_scheme="light",
             reduced_motion="reduce",
         )
-        tab.goto(page.as_uri())
+        tab.goto(f"http://127.0.0.1:{web.server_port}/chapters/{page.name}")
         tab.evaluate("document.fonts.ready.then(() => null)")
+        tab.locator(".explorable[data-state=ready]").wait_for()
         large = Image.open(io.BytesIO(tab.screenshot())).convert("RGB")
         browser.close()
+        web.shutdown()
     small = large.resize(SIZE, Image.Resampling.LANCZOS)
     # A quarter of the bytes, and each of the few colours of a page stays what it is.
     few = small.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)

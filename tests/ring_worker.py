@@ -24,6 +24,7 @@ from d2lmini import attention, ring_attention, ring_slices
 
 SIZES = 2, 4  # of the rings
 LENGTH, WIDTH = 512, 512  # of the sequence whose memory and messages are counted
+PIECE = 8  # tokens of a piece and of a tile, which any rank needs whatever its slice
 SILENCE = timedelta(seconds=2)  # after which a rank no longer waits for one that does nothing
 
 
@@ -174,7 +175,7 @@ def memory(rank, size, group=None):
     rows = ring_slices(LENGTH, size, causal=False)[rank]
     inputs = [numbers(i, 1, LENGTH, WIDTH, dtype=torch.float32)[:, rows].clone() for i in range(3)]
     inputs = [x.requires_grad_() for x in inputs]
-    ours.TILE, ours.COLUMNS, ours._Ring.exchange = 16 * 16, 16, counted
+    ours.TILE, ours.COLUMNS, ours._Ring.exchange = PIECE * PIECE, PIECE, counted
     with LiveBytes(*inputs) as seen:
         output = ring_attention(*inputs, group=group)
         there, sent_there = seen.peak, sum(sent)

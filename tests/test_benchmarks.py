@@ -26,8 +26,26 @@ def test_the_page_is_what_was_measured():
 
 def test_every_bar_is_computed_from_what_was_measured():
     for (what, value, bar), stored in zip(measure.bars(STORED), STORED["bars"], strict=True):
-        assert [what, bar] == [stored[0], stored[2]]
+        assert measure.rounded([what, bar]) == [stored[0], stored[2]]
         assert value == pytest.approx(stored[1], rel=0.02)  # of rounded numbers
+
+
+def test_chapter_8_draws_what_was_measured():
+    notebook = json.loads(
+        (measure.ROOT / "chapters" / "08-attention-at-scale.ipynb").read_text("utf8")
+    )
+    (cell,) = (
+        "".join(c["source"]) for c in notebook["cells"] if "timed = [" in "".join(c["source"])
+    )
+    drawn = {
+        name: json.loads(re.search(rf"^{name} = (\[.*?\])", cell, re.M)[1])
+        for name in ("timed", "exact_seconds", "linear_seconds")
+    }
+    assert drawn == {
+        "timed": STORED["lengths"],
+        "exact_seconds": STORED["seconds"]["attention"],
+        "linear_seconds": STORED["seconds"]["linear_attention"],
+    }, "after `make bench` put its lengths and seconds into the cell of Figure 8.1 and store it"
 
 
 @pytest.mark.parametrize("missed", [0, 3])

@@ -146,13 +146,20 @@ def number_ticks(count: int, cell: float, *, across: bool) -> Ticks:
 
 
 def token_ticks(tokens: list[str], cell: float, *, across: bool) -> Ticks:
-    """Label the cells; turn the labels, or leave some out, only where they do not fit."""
+    """Label the cells; turn the labels, or leave some out, only where they do not fit.
+
+    Numbers are never turned: what stands between two of them is known.
+    """
     texts = [shortened(token) for token in tokens]
     angle, room = 0, 1.12 * TICK / 72
-    if across and max(text_width(text, TICK) for text in texts) > cell - 0.04:
-        angle = 45 if cell >= 0.2 else 90
-    elif across:
-        room = 0.0
+    if across:
+        widest = max(text_width(text, TICK) for text in texts)
+        if widest <= cell - 0.04:
+            room = 0.0
+        elif all(text.isdecimal() for text in texts):
+            room = widest + 0.05
+        else:
+            angle = 45 if cell >= 0.2 else 90
     step = max(1, math.ceil(room / cell - 1e-9))
     return Ticks(list(range(0, len(texts), step)), texts[::step], angle)
 

@@ -80,7 +80,7 @@ def show_heatmaps(
         One per row of panels, at its left.
     xticks, yticks : list of str, optional
         One label per key, one per query, such as tokens. Spaces at their ends are made visible;
-        labels are turned, or some left out, only where they do not fit.
+        labels are turned, or some left out, only where they do not fit. Numbers are not turned.
     annot : "auto" or bool
         Whether to write the number into each cell; "auto" does for one or two small matrices.
     mask : boolean array or "causal", optional

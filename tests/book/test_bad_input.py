@@ -22,6 +22,7 @@ DEFECTS = {
     "numbered.md": ("# A number\n\nSee {numref}`no-such-figure`.\n", "no-such-figure"),
     "citation.md": ("# A citation\n\n{cite:t}`nobody1900`\n", "nobody1900"),
     "formula.md": ("# A formula\n\n$$\\fraq{1}{2}$$\n", "\\fraq"),
+    "long-formula.md": (f"# A long formula\n\nSo ${'x' * 300}$.\n", "300 letters on which no line"),
     "term.md": ("# A term\n\n{term}`no such term`\n", "no such term"),
     "empty.ipynb": (nbformat.writes(NOTEBOOK), "cell 1 was never run"),
     "undescribed.md": ("# A picture\n\n![](_static/card.png)\n", "undescribed.md:3: "),

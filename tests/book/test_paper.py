@@ -1,8 +1,11 @@
 """On paper: each page of the book, and the whole book as one PDF."""
 
+import io
 import re
+from urllib.parse import unquote
 
 import pytest
+from pypdf import PdfReader
 
 from scripts import pdf
 from scripts.browser import find_browser
@@ -219,7 +222,9 @@ def test_answers_stand_at_the_end_of_their_chapter(html, numbers):
 TOGETHER = """() => {
     const pairs = [], places = [];
     const pair = (kind, above, below) => above && below && pairs.push([kind, above, below]);
-    for (const cell of document.querySelectorAll("div.cell:not(.long)"))
+    // a figure may stand on the page after its code
+    for (const cell of document.querySelectorAll(
+            "div.cell:not(.long, :has(.cell_output :is(img, .d2lmini-table)))"))
         pair("cell", cell.querySelector(".cell_input"), cell.querySelector(".cell_output"));
     for (const caption of document.querySelectorAll("figure figcaption"))
         pair("caption", caption.parentElement.querySelector("img, table"), caption);
@@ -247,6 +252,47 @@ def test_nothing_is_torn_at_a_seam(sheet):
     assert len(pairs) > sheet.locator("h2").count()
     torn = [pair[:2] for pair in pairs if page[pair[2]] != page[pair[3]]]
     assert not torn
+
+
+# Where each block begins is in the PDF, if something links to it; how high it is, on the sheet.
+BLOCKS = """() => {
+    const kinds = ":is(h1, h2, h3, h4, p, li, pre, img, tr, dt, figcaption, .katex-display)";
+    const blocks = [...document.querySelectorAll(`.document ${kinds}`)];
+    const heights = blocks.map(block => block.getBoundingClientRect().height);
+    const links = document.createElement("p");
+    blocks.forEach((block, number) => {
+        block.id ||= `block-${number}`;
+        const link = document.createElement("a");
+        Object.assign(link, {href: `#${block.id}`, textContent: "."});
+        links.append(link);
+    });
+    document.body.append(links);
+    return blocks.map((block, number) => [block.id, heights[number], block.tagName === "H1"])
+        .filter(([_, height]) => height);
+}"""
+MARGINS = 25 * 72 / 25.4, 20 * 72 / 25.4  # below and above the text, in points: see paper.css
+EMPTY = 0.6  # of the text's height: what is left where a figure as high as allowed does not fit
+
+
+def test_no_page_is_half_empty_within_a_chapter(sheet):
+    blocks = sheet.evaluate(BLOCKS)
+    reader = PdfReader(io.BytesIO(sheet.pdf(prefer_css_page_size=True)))
+    places = {
+        unquote(name.removeprefix("/")): (reader.get_destination_page_number(place), place.top)
+        for name, place in reader.named_destinations.items()
+    }
+    ends, last = {}, set()
+    for name, height, is_first in blocks:
+        page, top = places[name]
+        ends[page] = min(ends.get(page, top), float(top) - 0.75 * height)  # pixels to points
+        last |= {page - 1} if is_first else set()
+    last.add(max(ends))
+    bottom, above = MARGINS
+    room = float(reader.pages[0].mediabox.height) - bottom - above
+    empty = {page + 1: round((end - bottom) / room, 2) for page, end in ends.items()}
+    assert len(empty) > 100
+    found = {page: share for page, share in empty.items() if share > EMPTY}
+    assert {page for page in found if page - 1 not in last} == set(), f"empty, by page: {found}"
 
 
 SCREEN = ("folded", "slider", "press Run", "Take away the tick", "Turn the query")

@@ -1,6 +1,13 @@
 """How it is read: by keyboard, by search, in the dark, on paper, from a folder, without scripts."""
 
+import sys
+
 import pytest
+
+from tests.book.building import ROOT
+
+sys.path.append(str(ROOT / "_ext"))
+from katexmath import render
 
 FIRST, CHAPTER = "chapters/index", "chapters/03-scaled-dot-product"
 FOCUS = "document.activeElement.textContent.trim()"
@@ -123,6 +130,37 @@ def test_formulas_are_drawn(visit):
     assert tab.evaluate("document.fonts.check('16px KaTeX_Main')")
     box = tab.locator(".math-scroll .katex-html").first.bounding_box()
     assert box["width"] > 50 and box["height"] > 20
+
+
+LONG = {
+    "a sum": "+".join(f"x_{{{i}}}" for i in range(1, 61)),
+    "a fraction": rf"\frac{{{'x' * 300}}}{{y}}",
+}
+
+
+def test_a_formula_of_300_letters_can_be_read_on_a_phone(visit):
+    tab = visit(CHAPTER, width=390).tab
+    for kind, tex in LONG.items():
+        tab.locator(".math-scroll").first.evaluate(
+            "(box, drawn) => { box.innerHTML = drawn }", render(tex, display=True)
+        )
+        scrolls, says_so = tab.locator(".math-scroll").first.evaluate(
+            "box => [box.scrollWidth > box.clientWidth + 1,"
+            " getComputedStyle(box).backgroundAttachment.includes('local')]"
+        )
+        assert scrolls == (kind == "a fraction")  # a sum breaks at its signs
+        assert says_so
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_no_line_begins_with_the_mark_after_a_formula(visit):
+    tab = visit("chapters/02-softmax-weighting", width=390).tab
+    lost = """[...document.querySelectorAll('.with-mark')].filter(held => {
+        const [part, mark] = [...held.children].map(e => e.getBoundingClientRect());
+        return held.checkVisibility() && mark.left < part.right - 1;
+    }).map(held => held.closest('p, li, td')?.innerText)"""
+    assert tab.locator(".with-mark").count() > 20
+    assert tab.evaluate(lost) == []
 
 
 # One word of formulas for each font and each letter: no need to ask for one twice.

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 
@@ -170,6 +172,26 @@ def test_each_phrase_agrees_in_gender():
     assert sentence([1, 0, 9, 0, 0, 1, 1, 1]) == "une voiture est noire et le petit chien est vert"
 
 
+def test_the_meetings_of_the_chapter_are_those_that_were_published():
+    from networkx import davis_southern_women_graph
+
+    graph = davis_southern_women_graph()
+    women, meetings = list(graph)[:18], list(graph)[18:]
+    letters = [
+        "".join(
+            letter
+            for letter, woman in zip("ABCDEFGHIJKLMNOPQR", women, strict=True)
+            if graph.has_edge(woman, meeting)
+        )
+        for meeting in meetings
+    ]
+    chapter = Path(__file__).parents[2] / "chapters" / "06-choosing-q-k-v.ipynb"
+    (cell,) = (c for c in nbformat.read(chapter, 4).cells if c.id == "real-people-code")
+    said = {}
+    exec(cell.source.partition("\ncame = ")[0], said)
+    assert said["who_came"] == letters
+
+
 def test_the_nearest_in_the_history_decides():
     seen, ratings = np.eye(3), np.array([1.0, -1.0, 0.5])
     foretold, weights = recommend(np.eye(3)[[1, 2]], seen, ratings)
@@ -289,7 +311,6 @@ def test_without_tqdm_there_is_no_bar():
 
 
 def test_what_is_stored_of_a_notebook_has_no_trace_of_the_bar():
-    import nbformat
     from nbclient import NotebookClient
 
     class Watching(NotebookClient):

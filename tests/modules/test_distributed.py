@@ -121,9 +121,14 @@ def one_rank(alone):
 
 
 def test_memory_of_a_rank_falls_as_the_number_of_ranks_grows(ranks, one_rank):
+    """Bytes of tensors are counted, not those of processes: the same on a busy machine."""
     for found in ranks:
         for way in ("there", "both ways"):
-            assert one_rank[way] / (len(ranks) * found["memory"][way]) > 0.9
+            share = one_rank[way] / (len(ranks) * found["memory"][way])
+            assert share > 0.9, (
+                f"{way}: {share:.2f} of 1/ranks; a piece and a tile of {ring_worker.PIECE} tokens, "
+                "which every rank needs, cost 0.04 here"
+            )
 
 
 def test_bytes_sent_are_those_of_the_cost_model(ranks):

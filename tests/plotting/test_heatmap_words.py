@@ -81,6 +81,9 @@ def test_labels_are_turned_and_left_out_only_where_they_do_not_fit():
     assert angles(heatmaps(np.eye(5), xticks=TOKENS)) == {0}
     assert angles(heatmaps(random_weights(12, 12), xticks=["a token"] * 12)) == {45}
     assert angles(heatmaps(random_weights(40, 40), xticks=["a token"] * 40)) == {90}
+    thirty = heatmaps(random_weights(30, 30), xticks=range(1, 31))  # numbers stay upright
+    assert angles(thirty) == {0}
+    assert tick_labels(thirty.axes[0, 0].xaxis) == [str(i) for i in range(1, 31, 2)]
     many_tokens = [f"t{i}" for i in range(300)]
     labels = tick_labels(heatmaps(random_weights(300, 300), xticks=many_tokens).axes[0, 0].xaxis)
     step = 300 // len(labels) + (300 % len(labels) > 0)

@@ -27,7 +27,7 @@ export function colour(pre, code) {
 /** Put the editor over a block of code; return its text area. */
 export function editor(pre, code, { changed, run }) {
   const area = document.createElement("textarea");
-  Object.assign(area, { value: code, spellcheck: false, wrap: "off", autocapitalize: "off", autocomplete: "off" });
+  Object.assign(area, { value: code, rows: 1, spellcheck: false, wrap: "off", autocapitalize: "off", autocomplete: "off" });
   area.setAttribute("autocorrect", "off");
   area.setAttribute("aria-label", "Code");
   area.setAttribute("aria-description", HINT);
