@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import random
+import sys
 import tempfile
 from pathlib import Path
 
@@ -38,3 +40,12 @@ def pytest_collection_modifyitems(items):
         return next(places, len(FIRST))
 
     items.sort(key=place)
+
+
+def pytest_runtest_setup(item):
+    """Draw the same random numbers in every test, whichever tests ran before it in this process."""
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)

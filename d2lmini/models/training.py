@@ -108,6 +108,7 @@ def train(
     Examples
     --------
     >>> import torch
+    >>> _ = torch.manual_seed(0)
     >>> line = torch.nn.Linear(1, 1)
     >>> losses = train(line, lambda step: line(torch.ones(1, 1)).square().sum(), steps=50,
     ...                learning_rate=0.1)
