@@ -57,6 +57,7 @@ RULE = re.compile(r"([^{};]+)\{([^{}]*)\}")
 BETWEEN = re.compile(r",(?![^(]*\))")  # selectors, not what is in brackets
 INSIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^]]*\]")
 CLASS = re.compile(r"\.([a-zA-Z_][\w-]*)")
+CLASSES = re.compile(r'class="([^"]*)"')
 WORD = re.compile(r"[a-zA-Z_][\w-]*")
 STYLE_LINK = re.compile(
     r'\s*<link(?=[^>]*rel="stylesheet")[^>]*href="([^"]*_static/)([^"?]*)[^>]*>'
@@ -67,6 +68,16 @@ REPLACED = [
     (
         "540 kB of pictures that are drawn by a font as well",
         r"<!-- So that users can add custom icons -->\s*<script[^>]*fontawesome\.js[^>]*></script>",
+        "",
+    ),
+    (
+        "scripts that lay the page out again for each box; `page.mjs` does what this book needs",
+        r'<link rel="preload" as="script" href="[^"]*pydata-sphinx-theme\.js[^>]*>\s*',
+        "",
+    ),
+    (
+        "the same",
+        r'<script defer src="[^"]*(?:pydata-sphinx-theme|sphinx-book-theme|doctools)\.js[^>]*></script>',
         "",
     ),
     (
@@ -123,6 +134,9 @@ PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">)',
 UNUSED = [
     "scripts/fontawesome.js",
     "scripts/bootstrap.js",
+    "scripts/pydata-sphinx-theme.js",
+    "scripts/sphinx-book-theme.js",
+    "doctools.js",
     "styles/theme.css",
     "searchtools.js",
     "language_data.js",
@@ -168,6 +182,8 @@ def finish(app, exception) -> None:
         page = path.read_text("utf8")
         if "fontawesome.js" in page:  # not one that an earlier build has finished
             page = lean(page, path.name)
+            if "_modules" in path.parts:  # the source of the library has long lines
+                page = page.replace("<html ", '<html class="source" ', 1)
             path.write_text(page, "utf8")
         text += page
     static = out / "_static"
@@ -187,9 +203,11 @@ def join_styles(out: Path) -> None:
     names = {path.relative_to(static).as_posix() for path in files}
     pages = "".join(STYLE_LINK.sub("", path.read_text("utf8")) for path in out.rglob("*.html"))
     scripts = "".join(path.read_text("utf8") for path in static.rglob("*.*js"))
-    used = set(WORD.findall(pages + scripts))
+    used = set(WORD.findall(" ".join(CLASSES.findall(pages)) + scripts))
     text = "\n".join(
-        rebased(path, static) if path.name in OURS else needed_rules(rebased(path, static), used)
+        COMMENT.sub("", rebased(path, static))
+        if path.name in OURS
+        else needed_rules(rebased(path, static), used)
         for path in files
     )
     style = f"style.css?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
@@ -208,6 +226,10 @@ def join_styles(out: Path) -> None:
 def needed_rules(style: str, used: set[str]) -> str:
     """Leave out rules for classes that no page has and no script names.
 
+    And those that look into every cell again for each piece of a page that arrives (`kinds.py`).
+
+    >>> needed_rules(".a:has(.a){top:0}", {"a"})
+    ''
     >>> needed_rules(".a,.b:not(.c, .d){top:0}@media print{.c > p{top:0}}h1{top:0}", {"b", "d"})
     '.b:not(.c, .d){top:0}@media print{}h1{top:0}'
     """
@@ -216,7 +238,8 @@ def needed_rules(style: str, used: set[str]) -> str:
         selectors = [
             selector
             for selector in BETWEEN.split(rule[1])
-            if used.issuperset(CLASS.findall(INSIDE.sub("", selector)))
+            if ":has(" not in selector
+            and used.issuperset(CLASS.findall(INSIDE.sub("", selector)))
         ]
         return f"{','.join(selectors)}{{{rule[2]}}}" if selectors else ""
 

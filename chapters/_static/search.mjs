@@ -107,12 +107,13 @@
     const says = element("p", { className: "found-says" });
     says.role = "status";
     const list = element("ol", { className: "found" });
-    const below = element("div", { className: "found-box" }, says, list);
+    const below = element("div", { className: "found-box", hidden: true }, says, list);
     let asked;
     const show = async () => {
       const text = field.value.trim();
       if (text === asked) return;
       asked = text;
+      below.hidden = !text;
       if (!text) return says.replaceChildren(), list.replaceChildren();
       const all = await load().catch(() => null);
       if (text !== asked) return;

@@ -26,7 +26,7 @@ class Cell {
     this.original = this.pre.textContent.replace(/\n$/, "");
     this.pieces = [];
   }
-  get code() { return this.area ? this.area.value : this.original; }
+  get code() { return this.area ? this.area.value : this.written ?? this.original; }
   get edited() { return this.code !== this.original; }
 
   enliven(number) {
@@ -53,13 +53,16 @@ class Cell {
     if (caption) caption.before(this.out); else this.bar.after(this.out);
     this.state = "idle";
     root.dataset.live = "";
-    this.area = editor(this.pre, this.original, {
-      changed: () => this.changed(),
-      run: (next) => { this.run(); if (next) this.next?.edit(); },
-    });
     const code = kept().code[this.id];
     if (code !== undefined && code !== this.original) this.write(code);
     this.changed(false);
+  }
+  /** Put the editor over the code. */
+  open() {
+    this.area ??= editor(this.pre, this.code, {
+      changed: () => this.changed(),
+      run: (next) => { this.run(); if (next) this.next?.edit(); },
+    });
   }
   get state() { return this.out.dataset.state; }
   set state(state) {
@@ -70,7 +73,11 @@ class Cell {
     this.buttons.run.disabled = busy;
     this.buttons.reset.disabled = !this.edited && state === "idle";
   }
-  write(code) { this.area.value = code; colour(this.pre, code); }
+  write(code) {
+    this.written = code;
+    if (this.area) this.area.value = code;
+    colour(this.pre, code);
+  }
   changed(store = true) {
     if (store) keep((page) => { if (this.edited) page.code[this.id] = this.code; else delete page.code[this.id]; });
     this.root.classList.toggle("live-edited", this.edited);
@@ -80,6 +87,7 @@ class Cell {
   edit() {
     const fold = this.root.querySelector("details.hide");
     if (fold) fold.open = true;
+    this.open();
     this.area.focus();
   }
   reset() {
@@ -227,5 +235,14 @@ live.forEach((cell, place) => {
   cell.next = live[place + 1];
   cell.enliven(place + 1);
 });
+// A browser looks around each new field for what it could fill in, and lays out what is there: so the
+// editors come one after the other, and nobody waits for all of them.
+const openAll = async () => {
+  for (const cell of live) {
+    cell.open();
+    await new Promise((go) => setTimeout(go, 150));
+  }
+};
+openAll();
 markSolved();
 addEventListener("storage", markSolved); // solved in another window
