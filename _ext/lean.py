@@ -77,7 +77,7 @@ REPLACED = [
     ),
     (
         "the same",
-        r'<script defer src="[^"]*(?:pydata-sphinx-theme|sphinx-book-theme|doctools)\.js[^>]*></script>',
+        r'<script [^>]*src="[^"]*(?:pydata-sphinx-theme|sphinx-book-theme|doctools)\.js[^>]*></script>',
         "",
     ),
     (
