@@ -31,6 +31,8 @@ FOCUS = """() => {
         shown: box.width > 0 && box.height > 0,
     };
 }"""
+# Editors come one after the other.
+ALL_EDITORS = "[...document.querySelectorAll('[data-live]')].every(one => one.querySelector('textarea'))"
 MISSED = """
 [...document.querySelectorAll(
     'a[href], button:enabled, textarea, input, summary, select, [tabindex="0"]')]
@@ -163,6 +165,7 @@ def words_of_drawings_can_be_read(tab, width) -> None:
 
 def the_keyboard_reaches_everything(tab) -> None:
     """Tab goes to all that can be used, and shows where it is."""
+    tab.wait_for_function(ALL_EDITORS)
     tab.evaluate("scrollTo(0, 0)")
     tab.evaluate(f"path = []; addEventListener('focusin', () => path.push(({FOCUS})()))")
     path = []

@@ -240,7 +240,7 @@ live.forEach((cell, place) => {
 const openAll = async () => {
   for (const cell of live) {
     cell.open();
-    await new Promise((go) => setTimeout(go, 150));
+    await new Promise((go) => setTimeout(go, 120));
   }
 };
 openAll();
