@@ -77,7 +77,7 @@ REPLACED = [
     ),
     (
         "the same",
-        r'<script [^>]*src="[^"]*(?:pydata-sphinx-theme|sphinx-book-theme|doctools)\.js[^>]*></script>',
+        r'<script [^>]*src="[^"]*(?:(?:pydata-sphinx|sphinx-book)-theme|doctools)\.js[^>]*></script>',
         "",
     ),
     (
@@ -238,8 +238,7 @@ def needed_rules(style: str, used: set[str]) -> str:
         selectors = [
             selector
             for selector in BETWEEN.split(rule[1])
-            if ":has(" not in selector
-            and used.issuperset(CLASS.findall(INSIDE.sub("", selector)))
+            if ":has(" not in selector and used.issuperset(CLASS.findall(INSIDE.sub("", selector)))
         ]
         return f"{','.join(selectors)}{{{rule[2]}}}" if selectors else ""
 

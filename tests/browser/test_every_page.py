@@ -32,7 +32,8 @@ FOCUS = """() => {
     };
 }"""
 # Editors come one after the other.
-ALL_EDITORS = "[...document.querySelectorAll('[data-live]')].every(one => one.querySelector('textarea'))"
+ALL_EDITORS = """
+[...document.querySelectorAll('[data-live]')].every(cell => cell.querySelector('textarea'))"""
 MISSED = """
 [...document.querySelectorAll(
     'a[href], button:enabled, textarea, input, summary, select, [tabindex="0"]')]
