@@ -27,8 +27,6 @@ NEEDED_FOR = {
     "clipboard": r'class="highlight',
     "copybutton": r'class="highlight',
     "sphinx_highlight": r"(?!)",  # `search.mjs` marks what was searched for
-    "sphinx-design": r'class="(\S+ )*sd-',
-    "design-tabs": r'class="(\S+ )*sd-tab-set',
 }
 
 # The style sheets that become one, in this order: a page then waits for one file, not for ten.
@@ -77,7 +75,7 @@ REPLACED = [
     ),
     (
         "the same",
-        r'<script [^>]*src="[^"]*(?:(?:pydata-sphinx|sphinx-book)-theme|doctools)\.js[^>]*></script>',
+        r'<script [^>]*src="[^"]*(?:sphinx-theme|sphinx-book-theme|doctools)\.js[^>]*></script>',
         "",
     ),
     (
