@@ -661,8 +661,12 @@ def _rearranged(case: Case) -> Case:
 
 
 def _diagnosed(exercise: Exercise, found: Result, outcomes: list[Outcome]) -> Result:
+    last = len(outcomes) - 1  # the case in which the most slips differ
+    at_last = replace(exercise, cases=lambda: exercise.cases()[last : last + 1])
     for mistake in exercise.mistakes:
         for fn in (mistake.fn, *mistake.also):
+            if not same_outcome(outcomes_of(at_last, fn)[0], outcomes[last]):
+                continue
             theirs = outcomes_of(exercise, fn)
             if len(theirs) == len(outcomes) and same_outcomes(theirs, outcomes):
                 return replace(found, says=mistake.says, mistake=mistake.id)
