@@ -19,7 +19,8 @@ import numpy as np
 
 from d2lmini._arrays import is_torch
 from d2lmini.exercises.cards import LARGEST, show_value
-from d2lmini.exercises.limits import (
+from d2lmini.exercises.definition import Case, Exercise, Result, find
+from d2lmini.exercises.guards import (
     FirstOutput,
     TimeUpError,
     random_states,
@@ -29,7 +30,6 @@ from d2lmini.exercises.limits import (
     time_limit,
     without_modes,
 )
-from d2lmini.exercises.model import Case, Exercise, Result, find
 
 __all__ = ["grade", "grade_exercise", "outcomes_of", "same_outcome"]
 
