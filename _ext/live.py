@@ -23,7 +23,7 @@ from urllib.request import urlopen
 
 from docutils import nodes
 from joining import AT_ONCE, LOADER, joined
-from livecells import plan
+from livecells import plan_cells
 from plain import is_code_cell
 from sources import SourceError, read_notebook
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -66,7 +66,7 @@ class FindLiveCells(SphinxPostTransform):
             notebook = read_notebook(path.read_text("utf8"))
         except SourceError:  # said where it is read
             return
-        planned = {cell.id: cell for cell in plan(notebook.cells)}
+        planned = {cell.id: cell for cell in plan_cells(notebook.cells)}
         for node in self.document.findall(is_code_cell):
             cell = planned.get(notebook.cells[node["cell_index"]].id)
             if cell is not None and len(node.children):

@@ -146,7 +146,7 @@ def asks_for_torch(tree: ast.AST) -> bool:
     )
 
 
-def plan(cells: Sequence[Mapping[str, Any]]) -> list[Cell]:
+def plan_cells(cells: Sequence[Mapping[str, Any]]) -> list[Cell]:
     """Return the code cells of a notebook, with what each needs and whether it is live."""
     found = read_cells(cells)
     for place, cell in enumerate(found):

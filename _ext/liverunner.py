@@ -20,7 +20,7 @@ from pprint import pformat
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from livecells import Cell, imported, library_of, plan
+from livecells import Cell, imported, library_of, plan_cells
 
 MOST_LINES, MOST_LETTERS = 1000, 100_000  # of what a cell prints
 EVERY = 0.1  # seconds between two looks at what a cell prints
@@ -108,7 +108,7 @@ class Runner:
 
     def prepare(self, page: str, target: str) -> str:
         """Return, as JSON, the cells to run for one of them, and the libraries they need."""
-        cells = plan(
+        cells = plan_cells(
             [
                 {"cell_type": "code", "source": cell["code"], "metadata": {}, "id": cell["id"]}
                 for cell in json.loads(page)

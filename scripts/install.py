@@ -63,8 +63,9 @@ def half_installed(venv):
     for about in sorted({*venv.glob(windows), *venv.glob(others)}):
         record = about / "RECORD"
         files = record.read_text("utf8").splitlines() if record.exists() else []
-        commands = [line.split(",")[0] for line in files if line.startswith("../../../bin/")]
-        if not files or not all((about.parent / command).exists() for command in commands):
+        names = [line.split(",")[0] for line in files]
+        looked_at = [n for n in names if n.startswith("../../../bin/") or n.endswith("__init__.py")]
+        if not files or not all((about.parent / name).exists() for name in looked_at):
             found.append(about)
     return found
 

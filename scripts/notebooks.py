@@ -27,7 +27,7 @@ from d2lmini._terminal import careful_output
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "_ext"))
-from livecells import plan, tagged  # noqa: E402
+from livecells import plan_cells, tagged  # noqa: E402
 from sources import SourceError, read_notebook  # noqa: E402, what the build reads notebooks with
 
 CHAPTERS = ROOT / "chapters"
@@ -135,7 +135,7 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
 
 def tag_live(notebook: nbformat.NotebookNode) -> None:
     """Tag the cells that run in a reader's browser, and no others."""
-    live = {cell.id for cell in plan(notebook.cells) if cell.live}
+    live = {cell.id for cell in plan_cells(notebook.cells) if cell.live}
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         cell.metadata.pop("tags", None)

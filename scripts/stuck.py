@@ -13,7 +13,7 @@ import numpy as np
 
 from d2lmini.exercises import Exercise, Mistake, Result, exercises, find
 from d2lmini.exercises.grading import grade_exercise
-from d2lmini.exercises.limits import TimeUpError
+from d2lmini.exercises.guards import TimeUpError
 
 PAGE = Path(__file__).resolve().parents[1] / "chapters" / "stuck.md"
 MARK = "<!-- From here on written by scripts/stuck.py, from the exercises themselves. -->\n"

@@ -24,7 +24,7 @@ from d2lmini import attention, ring_attention, ring_slices
 
 SIZES = 2, 4  # of the rings
 LENGTH, WIDTH = 512, 512  # of the sequence whose memory and messages are counted
-PIECE = 8  # tokens of a piece and of a tile, which any rank needs whatever its slice
+PIECE = 16  # tokens of a piece and of a tile, which any rank needs whatever its slice
 SILENCE = timedelta(seconds=2)  # after which a rank no longer waits for one that does nothing
 
 

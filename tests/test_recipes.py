@@ -154,6 +154,16 @@ def test_a_score_is_in_the_table_of_chapter_3(name):
     assert found, f"the table of scores in chapter 3 has only {', '.join(rows)}"
 
 
+@pytest.mark.parametrize(
+    "page, words",
+    [("03-scaled-dot-product.ipynb", "the library has {}."), ("api/scores.md", "{} ways to say")],
+)
+def test_who_counts_the_scores_counts_them_all(page, words):
+    path, said = PAGES / page, words.format(COUNTS[len(scores.__all__)])
+    told = text(path) if path.suffix == ".ipynb" else path.read_text("utf8")
+    assert said in told, f"{page} should say: {said}"
+
+
 @each_score
 def test_a_score_is_under_all_invariants(name):
     from implementations import IMPLEMENTATIONS

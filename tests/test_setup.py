@@ -181,7 +181,10 @@ def installed(untouched):
     about = site / "book-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Name: book\nVersion: 1.0\n")
-    (about / "RECORD").write_text("book-1.0.dist-info/METADATA,,\n../../../bin/jupyter-book,,\n")
+    (site / "book").mkdir()
+    (site / "book" / "__init__.py").touch()
+    record = ["book-1.0.dist-info/METADATA,,", "book/__init__.py,,", "../../../bin/jupyter-book,,"]
+    (about / "RECORD").write_text("\n".join(record))
     (venv / "bin" / "jupyter-book").write_text(f"#!{venv}/bin/python\n")
     (venv / "installed").touch()
     return untouched
@@ -214,19 +217,28 @@ def without_a_command(project):
     return project
 
 
+def without_its_files(project):
+    (folder,) = (project / ".venv").glob("lib/*/site-packages/book")
+    shutil.rmtree(folder)
+    return project
+
+
 def interrupted(project):
     (record,) = (project / ".venv").glob("lib/*/site-packages/*/RECORD")
     record.unlink()
     return project
 
 
+HALF_THERE = [without_a_command, without_its_files, interrupted]
+
+
 @needs_make
-@pytest.mark.parametrize("harm", [moved, without_python, without_a_command, interrupted])
+@pytest.mark.parametrize("harm", [moved, without_python, *HALF_THERE])
 def test_what_is_no_longer_whole_is_installed_again(installed, harm):
     assert not is_up_to_date(harm(installed))
 
 
-@pytest.mark.parametrize("harm", [without_a_command, interrupted])
+@pytest.mark.parametrize("harm", HALF_THERE)
 def test_pip_is_made_to_see_what_is_missing(installed, harm):
     harm(installed)
     install.make_venv(installed / ".venv")

@@ -43,7 +43,7 @@ def test_actions_are_pinned_and_rights_are_least(path):
     assert "secrets." not in text
     assert "pull_request_target" not in text and "workflow_run" not in text
     for name, job in workflow["jobs"].items():
-        assert "uses" in job or job["timeout-minutes"] <= 40, name
+        assert "uses" in job or job["timeout-minutes"] <= 40, f"{name}: what hangs is to end"
 
 
 def load(name):

@@ -16,8 +16,8 @@ from pkgutil import iter_modules
 from typing import Any, TypeVar, overload
 
 from d2lmini.exercises.cards import Folded, in_notebook, show
+from d2lmini.exercises.definition import Exercise, Mistake, Result, exercises, find, register
 from d2lmini.exercises.grading import grade
-from d2lmini.exercises.model import Exercise, Mistake, Result, exercises, find, register
 
 __all__ = [
     "Exercise",

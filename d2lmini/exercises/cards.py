@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from d2lmini._terminal import for_terminal
-from d2lmini.exercises.model import Result, Status
+from d2lmini.exercises.definition import Result, Status
 
 __all__ = ["Folded", "html", "in_notebook", "plain", "show", "show_value"]
 

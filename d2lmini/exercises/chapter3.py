@@ -8,7 +8,7 @@ import numpy as np
 from d2lmini import masks
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
-from d2lmini.exercises.model import Case, Exercise, Mistake, register
+from d2lmini.exercises.definition import Case, Exercise, Mistake, register
 from d2lmini.exercises.slips import naive_softmax, rough, slip, tables
 from d2lmini.scores import additive_score
 from d2lmini.weights import masked_softmax, softmax

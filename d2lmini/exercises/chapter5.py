@@ -8,9 +8,9 @@ import numpy as np
 from d2lmini import heads as multihead
 from d2lmini._arrays import Array, namespace
 from d2lmini.attention import attention
-from d2lmini.exercises.model import Case, Exercise, Mistake, register
-from d2lmini.exercises.modules import call_with_the_weights_of
+from d2lmini.exercises.definition import Case, Exercise, Mistake, register
 from d2lmini.exercises.slips import naive_softmax, rough, slip, tables
+from d2lmini.exercises.torch_modules import call_with_the_weights_of
 from d2lmini.weights import softmax
 
 

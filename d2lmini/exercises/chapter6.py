@@ -7,8 +7,8 @@ import numpy as np
 
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
-from d2lmini.exercises.model import Case, Exercise, Mistake, register
-from d2lmini.exercises.modules import call_with_the_weights_of
+from d2lmini.exercises.definition import Case, Exercise, Mistake, register
+from d2lmini.exercises.torch_modules import call_with_the_weights_of
 from d2lmini.masks import padding_mask
 from d2lmini.positions import rotary, sinusoidal_positions
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from d2lmini._arrays import Array
-from d2lmini.exercises.model import Case, Exercise, Mistake, register
+from d2lmini.exercises.definition import Case, Exercise, Mistake, register
 from d2lmini.exercises.slips import rough
 from d2lmini.heads import merge_heads
 

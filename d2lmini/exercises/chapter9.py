@@ -7,7 +7,7 @@ import numpy as np
 
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
-from d2lmini.exercises.model import Case, Exercise, Mistake, register
+from d2lmini.exercises.definition import Case, Exercise, Mistake, register
 from d2lmini.exercises.slips import rough, tables
 from d2lmini.masks import padding_mask, sliding_window_mask
 from d2lmini.weights import masked_softmax, softmax

@@ -19,7 +19,8 @@ import numpy as np
 
 from d2lmini._arrays import is_torch
 from d2lmini.exercises.cards import LARGEST, show_value
-from d2lmini.exercises.limits import (
+from d2lmini.exercises.definition import Case, Exercise, Result, find
+from d2lmini.exercises.guards import (
     FirstOutput,
     TimeUpError,
     random_states,
@@ -29,7 +30,6 @@ from d2lmini.exercises.limits import (
     time_limit,
     without_modes,
 )
-from d2lmini.exercises.model import Case, Exercise, Result, find
 
 __all__ = ["grade", "grade_exercise", "outcomes_of", "same_outcome"]
 
@@ -661,8 +661,12 @@ def _rearranged(case: Case) -> Case:
 
 
 def _diagnosed(exercise: Exercise, found: Result, outcomes: list[Outcome]) -> Result:
+    last = len(outcomes) - 1  # the case in which the most slips differ
+    at_last = replace(exercise, cases=lambda: exercise.cases()[last : last + 1])
     for mistake in exercise.mistakes:
         for fn in (mistake.fn, *mistake.also):
+            if not same_outcome(outcomes_of(at_last, fn)[0], outcomes[last]):
+                continue
             theirs = outcomes_of(exercise, fn)
             if len(theirs) == len(outcomes) and same_outcomes(theirs, outcomes):
                 return replace(found, says=mistake.says, mistake=mistake.id)

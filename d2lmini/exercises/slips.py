@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from d2lmini._arrays import Array
-from d2lmini.exercises.model import Mistake
+from d2lmini.exercises.definition import Mistake
 from d2lmini.weights import softmax
 
 __all__ = ["naive_softmax", "rough", "slip", "tables"]

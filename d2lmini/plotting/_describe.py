@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from d2lmini.plotting._heatmap_layout import Words
 from d2lmini.plotting._inputs import Bools, Floats
-from d2lmini.plotting._layout import Words
 from d2lmini.plotting._legible import isolated, quoted
 
 DESCRIBED = 8  # panels that get a sentence each

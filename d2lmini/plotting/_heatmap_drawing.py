@@ -14,8 +14,7 @@ from matplotlib.path import Path
 from matplotlib.ticker import NullLocator
 
 from d2lmini.plotting._dark_maps import dark_map
-from d2lmini.plotting._inputs import Bools, Floats
-from d2lmini.plotting._layout import (
+from d2lmini.plotting._heatmap_layout import (
     BAR_GAP,
     BAR_WIDTH,
     LABEL,
@@ -26,6 +25,7 @@ from d2lmini.plotting._layout import (
     Layout,
     Words,
 )
+from d2lmini.plotting._inputs import Bools, Floats
 from d2lmini.plotting.theme import COLORS, PALETTES, PNG_DPI, contrast, luminance, tint
 
 READABLE = 4.5  # WCAG 2: contrast of text

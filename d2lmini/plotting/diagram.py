@@ -5,21 +5,18 @@ import d2lmini.plotting._matplotlib  # noqa: F401
 # isort: split
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
-from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Arc, FancyArrowPatch, FancyBboxPatch, Rectangle
-from matplotlib.textpath import text_to_path
 
 from d2lmini.plotting._legible import legible
+from d2lmini.plotting._text import text_width
 from d2lmini.plotting.theme import COLORS, tint
 
 __all__ = ["Diagram", "Part"]
@@ -178,7 +175,6 @@ class Diagram:
         down: bool = True,
         width: float | None = None,
         pitch: float | None = None,
-        size: float = TEXT,
     ) -> Part:
         """Draw a column of boxes of one size, or a row of them.
 
@@ -188,8 +184,8 @@ class Diagram:
             The middle of all of them, in inches, without the title.
         texts : list of str
             The words in each.
-        kind, size
-            As for `box`.
+        kind : str, optional
+            Gives the colour.
         title : str
             Stands above, in the colour of the kind.
         down : bool
@@ -208,12 +204,12 @@ class Diagram:
         words = [_words(text) for text in texts]
         if not words:
             raise ValueError("texts is empty; give the words of at least one box")
-        width = max(_width(each, size) for each in words) + 0.24 if width is None else width
-        tall = max(CELL, *(_height(each, size) + 0.1 for each in words))
+        width = max(_width(each, TEXT) for each in words) + 0.24 if width is None else width
+        tall = max(CELL, *(_height(each, TEXT) + 0.1 for each in words))
         step = pitch or (tall + PITCH - CELL if down else width + 0.07)
         middles = _spread(center, len(words), step, down=down)
         boxes = tuple(
-            self.box(at, text, kind=kind, width=width, height=tall, size=size)
+            self.box(at, text, kind=kind, width=width, height=tall)
             for at, text in zip(middles, texts, strict=True)
         )
         length = (len(words) - 1) * step
@@ -228,31 +224,27 @@ class Diagram:
         center: Point,
         values: Sequence[float],
         *,
-        kind: Kind = "weight",
         title: str = "",
-        labels: bool = True,
         length: float = 0.9,
         decimals: int = 2,
-        pitch: float = PITCH,
     ) -> Part:
-        """Draw a column of horizontal bars, from 0 to 1, or to the largest value above 1.
+        """Draw weights as horizontal bars below one another, with their numbers at the right.
+
+        A bar of full length is 1, or the largest value above 1. Bars stand beside the boxes of
+        `cells`.
 
         Parameters
         ----------
         center : (float, float)
             The middle of bars and numbers together, in inches.
         values : list of float
-            None below 0. With the usual pitch, bars stand beside the boxes of `cells`.
-        kind, title
-            As for `cells`.
-        labels : bool
-            Whether the numbers stand to the right of the bars.
+            None below 0.
+        title : str
+            Stands above.
         length : float
             Of the longest possible bar, in inches.
         decimals : int
             Of the numbers.
-        pitch : float
-            From one bar to the next, in inches.
 
         Returns
         -------
@@ -262,23 +254,22 @@ class Diagram:
         numbers = [float(value) for value in values]
         if not numbers or not all(math.isfinite(x) and x >= 0 for x in numbers):
             raise ValueError(f"values must be at least 0, and at least one; got {numbers}")
-        texts = [f"{x:.{decimals}f}" for x in numbers] if labels else []
-        room = SPACE + max(_width(text, TEXT) for text in texts) if labels else 0.0
+        texts = [f"{x:.{decimals}f}" for x in numbers]
+        room = SPACE + max(_width(text, TEXT) for text in texts)
         left, thick = center[0] - (length + room) / 2, 0.17
         scale = max(1.0, *numbers)
         rows = []
-        for i, (x, y) in enumerate(_spread(center, len(numbers), pitch, down=True)):
+        for i, (x, y) in enumerate(_spread(center, len(numbers), PITCH, down=True)):
             self._inside(left, left + length + room, y - thick / 2, y + thick / 2, "bars")
-            for share, color in ((1.0, COLORS["grid"]), (numbers[i] / scale, _color(kind))):
+            for share, color in ((1.0, COLORS["grid"]), (numbers[i] / scale, COLORS["weight"])):
                 if share > 0:
                     self._block((left, y - thick / 2), length * share, thick, color)
-            if labels:
-                place = left + length + room
-                self._put((place, y), texts[i], color=COLORS["ink"], size=TEXT, align="right")
+            place = left + length + room
+            self._put((place, y), texts[i], color=COLORS["ink"], size=TEXT, align="right")
             rows.append(Part((x, y), length + room, CELL))
-        tall = (len(rows) - 1) * pitch + CELL
+        tall = (len(rows) - 1) * PITCH + CELL
         whole = Part(center, length + room, tall, tuple(rows))
-        self._title(whole, title, kind)
+        self._title(whole, title, "weight")
         return whole
 
     def matrix(
@@ -291,9 +282,8 @@ class Diagram:
         name: str = "",
         shape: str = "",
         values: Any = None,
-        labels: bool = False,
         mask: Any = None,
-        cell: float | Point | None = None,
+        cell: float | Point = 0.22,
     ) -> Part:
         """Draw a grid of cells: pale, or the stronger the larger its value.
 
@@ -309,12 +299,10 @@ class Diagram:
             What stands above, in the colour of the kind, and below.
         values : array, shape (rows, columns), optional
             None below 0; the largest, at least 1, has the strongest colour.
-        labels : bool
-            Whether the values are written into the cells, with two decimals.
         mask : boolean array, shape (rows, columns), optional
             Cells where it is False are hatched and have no colour.
         cell : float or (float, float), optional
-            Width and height of a cell, in inches; 0.22, or as much as the numbers need.
+            Width and height of a cell, in inches; 0.22 unless given.
 
         Returns
         -------
@@ -323,10 +311,7 @@ class Diagram:
         """
         table = None if values is None else np.atleast_2d(np.asarray(values, dtype=float))
         size = self._size(rows, columns, table, mask)
-        usual = (0.5, CELL) if labels else (0.22, 0.22)
-        wide, tall = usual
-        if cell is not None:
-            wide, tall = cell if isinstance(cell, tuple) else (cell, cell)
+        wide, tall = cell if isinstance(cell, tuple) else (cell, cell)
         if table is not None and not (np.isfinite(table).all() and (table >= 0).all()):
             raise ValueError("values must be finite and at least 0")
         may = np.ones(size, bool) if mask is None else np.asarray(mask, dtype=bool)
@@ -345,9 +330,6 @@ class Diagram:
                 hatch = None if may[i, j] else "////"
                 self._cell(corner, wide, tall, ground, color, hatch)
                 row.append(Part((corner[0] + wide / 2, corner[1] + tall / 2), wide, tall))
-                if labels and table is not None and may[i, j]:
-                    text = f"{table[i, j]:.2f}"
-                    self._put(row[-1].center, text, color=COLORS["ink"], size=SMALL)
             lines.append(Part((center[0], row[0].center[1]), whole_width, tall, tuple(row)))
         whole = Part(center, whole_width, whole_height, tuple(lines))
         self._title(whole, name, kind)
@@ -415,7 +397,6 @@ class Diagram:
         kind: Kind = None,
         bend: float = 0.0,
         side: Literal["left", "right"] | None = None,
-        size: float = SMALL,
         dashed: bool = False,
         line: float = 1.2,
     ) -> None:
@@ -435,8 +416,6 @@ class Diagram:
         side : "left" or "right", optional
             Of the way: where the label stands. Without it, outside of the bend, above a straight
             arrow, and to the right of an upright one.
-        size : float
-            Of the label, in points.
         dashed : bool
             Whether the line is dashed.
         line : float
@@ -472,13 +451,7 @@ class Diagram:
             side = "right" if outside else "left"
         normal = right if side == "right" else (-right[0], -right[1])
         bulge = max(0.0, (bend if side == "right" else -bend) * way / 2)
-        half = abs(normal[0]) * _width(words, size) / 2 + abs(normal[1]) * _height(words, size) / 2
-        off = bulge + half + 0.05
-        at = (
-            (start[0] + end[0]) / 2 + normal[0] * off,
-            (start[1] + end[1]) / 2 + normal[1] * off,
-        )
-        self._put(at, words, color=_color(kind), size=size)
+        self._put_beside(_between(start, end), normal, bulge + 0.05, words, _color(kind), SMALL)
 
     def bracket(
         self, start: Point, end: Point, label: str = "", *, kind: Kind = None, depth: float = 0.08
@@ -504,11 +477,8 @@ class Diagram:
         color = _color(kind) if kind else COLORS["muted"]
         self.ax.plot(xs, ys, color=color, linewidth=1.1, solid_joinstyle="round")
         if label:
-            words = _words(label)
-            half = abs(right[0]) * _width(words, SMALL) + abs(right[1]) * _height(words, SMALL)
-            off = depth + SPACE + half / 2
-            at = (start[0] + end[0]) / 2 + right[0] * off, (start[1] + end[1]) / 2 + right[1] * off
-            self._put(at, words, color=_color(kind), size=SMALL)
+            gap, color = depth + SPACE, _color(kind)
+            self._put_beside(_between(start, end), right, gap, _words(label), color, SMALL)
 
     # -------------------------------------------------------------------------- vectors in a plane
 
@@ -542,15 +512,7 @@ class Diagram:
                 color = COLORS["muted"] if axis else COLORS["grid"]
                 self.ax.plot(xs, ys, color=color, linewidth=0.9 if axis else 0.7, zorder=0.5)
 
-    def vector(
-        self,
-        start: Point,
-        end: Point,
-        *,
-        kind: Kind = None,
-        label: str = "",
-        dashed: bool = False,
-    ) -> Point:
+    def vector(self, start: Point, end: Point, *, kind: Kind = None) -> Point:
         """Draw a vector as an arrow in the plane.
 
         Parameters
@@ -559,42 +521,27 @@ class Diagram:
             In the plane's own numbers: (0, 0) to the components of the vector.
         kind : str, optional
             Gives the colour.
-        label : str
-            Stands beyond its head.
-        dashed : bool
-            Whether the line is dashed.
 
         Returns
         -------
         (float, float)
             Where the head is, in inches.
         """
-        (x0, y0), (x1, y1) = self._at(start), self._at(end)
-        color = _color(kind)
+        head = self._at(end)
         arrow = FancyArrowPatch(
-            (x0, y0),
-            (x1, y1),
+            self._at(start),
+            head,
             arrowstyle="-|>,head_length=6,head_width=2.8",
             mutation_scale=1,
             shrinkA=0,
             shrinkB=0,
             linewidth=1.8,
-            color=color,
+            color=_color(kind),
             joinstyle="miter",
-            linestyle=(0, (3, 2)) if dashed else "-",
             zorder=3,
         )
         self.ax.add_patch(arrow)
-        if label:
-            words = _words(label)
-            way = math.hypot(x1 - x0, y1 - y0) or 1.0
-            along = (x1 - x0) / way, (y1 - y0) / way
-            half = abs(along[0]) * _width(words, TEXT) / 2 + abs(along[1]) * 0.5 * _height(
-                words, TEXT
-            )
-            off = half + 0.05
-            self._put((x1 + along[0] * off, y1 + along[1] * off), words, color=color, size=TEXT)
-        return x1, y1
+        return head
 
     def angle(self, first: Point, second: Point, *, label: str = "", radius: float = 0.35) -> None:
         """Draw the angle between two vectors that start at (0, 0).
@@ -619,12 +566,9 @@ class Diagram:
         arc.set_linewidth(1.1)
         self.ax.add_patch(arc)
         if label:
-            words, middle = _words(label), math.radians(sum(turn) / 2)
-            along = math.cos(middle), math.sin(middle)
-            half = abs(along[0]) * _width(words, TEXT) + abs(along[1]) * _height(words, TEXT)
-            off = radius + half / 2 + 0.03
-            at = (x + along[0] * off, y + along[1] * off)
-            self._put(at, words, color=COLORS["ink"], size=TEXT)
+            middle = math.radians(sum(turn) / 2)
+            along, ink = (math.cos(middle), math.sin(middle)), COLORS["ink"]
+            self._put_beside((x, y), along, radius + 0.03, _words(label), ink, TEXT)
 
     def _on_plane(self) -> tuple[Point, float]:
         if self._plane is None:
@@ -676,6 +620,14 @@ class Diagram:
                 **style,
             )
         return part
+
+    def _put_beside(
+        self, place: Point, way: Point, gap: float, words: str, color: str, size: float
+    ) -> None:
+        """Write words that begin at a distance from a place, on the way, of length 1, from it."""
+        half = abs(way[0]) * _width(words, size) / 2 + abs(way[1]) * _height(words, size) / 2
+        at = place[0] + way[0] * (gap + half), place[1] + way[1] * (gap + half)
+        self._put(at, words, color=color, size=size)
 
     def _rounded(self, part: Part, ground: str, edge: str, what: str) -> None:
         left, low = part.left[0], part.bottom[1]
@@ -739,6 +691,11 @@ def _words(text: str) -> str:
     return legible(text, keep="\n")
 
 
+def _between(start: Point, end: Point) -> Point:
+    """Return the middle of a line."""
+    return (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
+
+
 def _spread(center: Point, count: int, step: float, *, down: bool) -> list[Point]:
     """Return the middles of things that stand in a column or a row."""
     shifts = [step * (i - (count - 1) / 2) for i in range(count)]
@@ -748,17 +705,10 @@ def _spread(center: Point, count: int, step: float, *, down: bool) -> list[Point
 
 def _width(words: str, size: float, *, bold: bool = False) -> float:
     """Return the width of the widest line, formulas included, in inches."""
-    return max(_line_width(line, size, bold) for line in words.split("\n"))
-
-
-@lru_cache(maxsize=4096)
-def _line_width(line: str, size: float, bold: bool) -> float:
-    font = FontProperties(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")
-    math_text = bool(is_math_text(line))
-    with warnings.catch_warnings():  # a glyph that the font lacks warns when it is drawn
-        warnings.simplefilter("ignore")
-        width, _, _ = text_to_path.get_text_width_height_descent(line, font, ismath=math_text)
-    return float(width) / 72
+    return max(
+        text_width(line, size, bold=bold, formula=bool(is_math_text(line)))
+        for line in words.split("\n")
+    )
 
 
 def _height(words: str, size: float) -> float:

@@ -22,8 +22,9 @@ from d2lmini.plotting._describe import (
     two_decimals,
 )
 from d2lmini.plotting._heatmap_drawing import Picture, SteadyScale
+from d2lmini.plotting._heatmap_layout import NUMBER, Words, fitting_layout
 from d2lmini.plotting._inputs import Bools, Floats
-from d2lmini.plotting._layout import NUMBER, Words, plan, text_width
+from d2lmini.plotting._text import text_width
 from d2lmini.plotting.figures import draw_twice
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import PHONE
@@ -163,7 +164,7 @@ def show_heatmaps(
     numbers = _numbers(values, visible) if annot is True or (annot == "auto" and few) else None
     widest = max((text_width(text, NUMBER) for panel in numbers or [] for text in panel), default=0)
 
-    layout = plan(words, inputs.read_size(figsize), number_width=widest)
+    layout = fitting_layout(words, inputs.read_size(figsize), number_width=widest)
     if numbers is not None and widest + 0.04 > layout.cell[0]:
         if annot is True:
             raise ValueError(
@@ -215,7 +216,7 @@ def _wrapped(picture: Picture, number_width: float) -> Picture | None:
         if across == columns:
             folded = words
         try:
-            layout = plan(folded, None, number_width=number_width, most=PHONE)
+            layout = fitting_layout(folded, None, number_width=number_width, most=PHONE)
         except ValueError:  # the panels, or their words, are too wide
             continue
         fit = number_width + 0.04 <= layout.cell[0]

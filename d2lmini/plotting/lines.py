@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._describe import describe_panel, true_minus
 from d2lmini.plotting._inputs import Bools, Floats, RowSumWarning
-from d2lmini.plotting._layout import shortened, text_width
 from d2lmini.plotting._legible import quoted
+from d2lmini.plotting._text import shortened, text_width
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import COLORS

@@ -16,9 +16,9 @@ from d2lmini._terminal import for_terminal, record
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._describe import VERY_LARGE, true_minus, two_decimals
 from d2lmini.plotting._inputs import Floats
-from d2lmini.plotting._layout import shortened, text_width
 from d2lmini.plotting._legible import isolated, quoted
 from d2lmini.plotting._tables import table_style
+from d2lmini.plotting._text import shortened, text_width
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import COLORS, MAX_WIDTH, tint

@@ -28,6 +28,14 @@ def run_text(text, name, check=lambda answer: answer):
     return namespace[name]
 
 
+def assert_fits_a_terminal(text, columns=120):
+    """What a check says is read at one glance, without scrolling; a card of HTML says no more."""
+    lines = text.splitlines()
+    assert len(lines) <= 24, f"{len(lines)} lines, and a terminal has 24: say less"
+    widest = max(map(len, lines))
+    assert widest <= columns, f"a line of {widest} letters, and {columns} have room: wrap it"
+
+
 def answer(lines, name="softmax"):
     """Make a function from its body."""
     arguments = {"softmax": "scores", "attention": "query, key, value"}[name]

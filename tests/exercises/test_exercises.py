@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from answers import EXERCISES, MISTAKES, on, run_text
+from answers import EXERCISES, MISTAKES, assert_fits_a_terminal, on, run_text
 
 from d2lmini.exercises import grade
 from d2lmini.exercises.grading import (
@@ -38,9 +38,9 @@ def test_a_chapter_has_something_to_begin_with_and_something_to_grow_by(chapter)
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
 def test_an_exercise_is_complete(exercise):
     assert exercise.difficulty in DIFFICULTIES
-    assert 5 <= exercise.minutes <= 30
-    assert len(exercise.hints) >= 2
-    assert len(exercise.mistakes) >= 3
+    assert 5 <= exercise.minutes <= 30, "longer ones are two exercises, shorter ones a question"
+    assert len(exercise.hints) >= 2, "the idea, then the call: give two hints or more"
+    assert len(exercise.mistakes) >= 3, "a check explains only what it knows: three slips or more"
     ids = [mistake.id for mistake in exercise.mistakes]
     assert len(set(ids)) == len(ids)
     says = [mistake.says for mistake in exercise.mistakes]
@@ -107,7 +107,8 @@ def test_the_starter_is_not_attempted_and_has_the_signature_of_the_solution(exer
     for name in ["__init__", "forward"] if isinstance(stub, type) else [None]:
         one, two = (getattr(x, name) if name else x for x in (stub, solution))
         assert inspect.signature(one) == inspect.signature(two)
-    assert all(len(line) <= 88 for line in exercise.starter.splitlines())
+    widest = max(map(len, exercise.starter.splitlines()))
+    assert widest <= 88, f"a cell on a page has room for 88 letters, not {widest}: wrap the task"
 
 
 @each
@@ -151,8 +152,7 @@ def test_a_known_mistake_is_found_under_its_own_name(exercise, mistake):
         assert result.mistake == mistake.id, result
         assert result.says == mistake.says
         assert not result
-        assert len(repr(result).splitlines()) <= 24
-        assert all(len(line) <= 120 for line in repr(result).splitlines())
+        assert_fits_a_terminal(repr(result))
 
 
 def shapes(things):
@@ -187,7 +187,7 @@ def test_an_answer_remembered_by_shape_is_found(exercise):
     assert result.status == "wrong"
     assert result.head.startswith(("gave the result of an earlier input", "wrong values"))
     assert result.mistake is None
-    assert len(repr(result).splitlines()) <= 24
+    assert_fits_a_terminal(repr(result))
 
 
 @pytest.mark.parametrize("exercise", [on(e) for e in EXERCISES if e.needs_torch])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from answers import HAS_TORCH, MISTAKES
 
-from d2lmini.exercises import model
+from d2lmini.exercises import definition
 
 ROOT = Path(__file__).parents[2]
 STUCK = ROOT / "chapters" / "stuck.md"
@@ -44,7 +44,7 @@ def test_every_row_of_the_page_has_the_columns_of_its_table():
 
 
 def test_the_code_of_the_teachers_page_runs(monkeypatch, capsys):
-    monkeypatch.setattr(model, "_registry", dict(model._registry))
+    monkeypatch.setattr(definition, "_registry", dict(definition._registry))
     blocks = re.findall(r"^```python\n(.*?)^```", TEACHING.read_text("utf-8"), re.M | re.S)
     assert len(blocks) == 5
     namespace = {}

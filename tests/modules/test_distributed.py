@@ -127,7 +127,7 @@ def test_memory_of_a_rank_falls_as_the_number_of_ranks_grows(ranks, one_rank):
             share = one_rank[way] / (len(ranks) * found["memory"][way])
             assert share > 0.9, (
                 f"{way}: {share:.2f} of 1/ranks; a piece and a tile of {ring_worker.PIECE} tokens, "
-                "which every rank needs, cost 0.04 here"
+                "which every rank needs, cost 0.07 here"
             )
 
 

@@ -16,7 +16,7 @@ import nbformat
 import pytest
 
 CELL_TIMEOUT = 120  # seconds; a dead kernel would hold the run for nbval's own 2000
-LARGEST = 1_000_000  # bytes of a stored notebook
+LARGEST = 1_000_000  # bytes of a stored notebook: some viewers show nothing of a larger one
 ROUNDING = 2  # levels of 255 by which a pixel may differ from machine to machine
 IMAGES = ("image/png", "image/jpeg")
 DRAWN = ("image/svg+xml", "text/html")  # the other forms of a figure
@@ -46,7 +46,9 @@ def defects(text: str) -> list[str]:
         return [f"not a notebook: {type(error).__name__}: {str(error)[:200]}"]
     found = []
     if len(text.encode()) > LARGEST:
-        found.append(f"{len(text.encode())} bytes; at most {LARGEST}")
+        found.append(
+            f"{len(text.encode())} bytes; at most {LARGEST}: draw fewer or smaller figures"
+        )
     if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):
         found.append(f"format {notebook.nbformat}.{notebook.nbformat_minor}; 4.5 has cell ids")
     if notebook.metadata.get("kernelspec", {}).get("name") != "python3":

@@ -37,7 +37,7 @@ def test_the_stored_tags_are_those_that_the_code_gives(path):
     """If this fails, run `python scripts/notebooks.py --tags`."""
     notebook = read_notebook(path.read_text("utf8"))
     tagged = {cell.id for cell in notebook.cells if "live" in cell.metadata.get("tags", [])}
-    planned = livecells.plan(notebook.cells)
+    planned = livecells.plan_cells(notebook.cells)
     assert tagged == {cell.id for cell in planned if cell.live}
     assert tagged, "nothing of this chapter runs on its page: is every cell in need of PyTorch?"
 
@@ -54,15 +54,15 @@ def test_only_what_needs_pytorch_is_not_live():
         "import d2lmini\nd2lmini.SelfAttention",
         "%pip install x",
     ]
-    planned = livecells.plan(cells(*sources))
+    planned = livecells.plan_cells(cells(*sources))
     assert [cell.live for cell in planned] == [0, 1, 0, 0, 1, 0, 0, 0, 0]
     assert planned[4].needs == [0, 1]
     assert planned[4].whole == {1}, "of the first cell only the imports"
 
 
 def test_among_the_exercises_folded_answers_are_not_live():
-    shown = livecells.plan(cells("## Exercises", "1 + 1"))
-    folded = livecells.plan(cells("1 + 1", "## Exercises", "1 + 1", tags=["hide-cell"]))
+    shown = livecells.plan_cells(cells("## Exercises", "1 + 1"))
+    folded = livecells.plan_cells(cells("1 + 1", "## Exercises", "1 + 1", tags=["hide-cell"]))
     assert [cell.live for cell in shown] == [True]
     assert [cell.live for cell in folded] == [True, False]
 
@@ -81,7 +81,7 @@ def test_among_the_exercises_folded_answers_are_not_live():
     ],
 )
 def test_what_a_cell_needs(sources, needs):
-    assert livecells.plan(cells(*sources))[-1].needs == needs
+    assert livecells.plan_cells(cells(*sources))[-1].needs == needs
 
 
 class Page:

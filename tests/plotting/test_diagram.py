@@ -1,7 +1,6 @@
 """``Diagram``: things stand where they should, words beside lines, nothing is cut off."""
 
 import itertools
-import math
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -95,7 +94,7 @@ def test_a_matrix_has_a_cell_for_each_number_and_hatches_what_is_masked():
     values = [[1.0, 0.5], [0.0, 0.25]]
 
     def draw(d):
-        return d.matrix((2, 1), values=values, mask=[[1, 0], [1, 1]], labels=True, kind="weight",
+        return d.matrix((2, 1), values=values, mask=[[1, 0], [1, 1]], kind="weight",
                         name="weights", shape="(2, 2)")  # fmt: skip
 
     matrix, figure = drawn(draw)
@@ -108,7 +107,7 @@ def test_a_matrix_has_a_cell_for_each_number_and_hatches_what_is_masked():
     assert fills[0] == tint(COLORS["weight"], 0.44) and tint(COLORS["weight"], 0.04) in fills
     assert tint(COLORS["weight"], 0.24) not in fills  # the masked one
     texts = [text.get_text() for text in figure.axes[0, 0].texts]
-    assert texts == ["1.00", "0.00", "0.25", "weights", "(2, 2)"]
+    assert texts == ["weights", "(2, 2)"]
 
 
 @pytest.mark.parametrize("bend", [0, 0.3, -0.3])
@@ -150,12 +149,11 @@ def test_vectors_stand_in_their_plane():
     def draw(d):
         d.plane((0.5, 0.5), 0.8, x=(0, 3), y=(0, 2))
         d.angle((2, 1), (1, 2), label="θ")
-        return d.vector((0, 0), (2, 1), kind="query", label="q")
+        return d.vector((0, 0), (2, 1), kind="query")
 
     head, figure = drawn(draw)
     np.testing.assert_allclose(head, (2.1, 1.3))
-    theta, q = figure.axes[0, 0].texts
-    assert math.dist(q.get_position(), head) < 0.3 and q.get_position() > head
+    (theta,) = figure.axes[0, 0].texts
     np.testing.assert_allclose(*(np.array(theta.get_position()) - 0.5))  # on the diagonal
 
 

@@ -140,8 +140,10 @@ def test_the_last_bits_of_a_number_change_nothing():
 def test_size_of_eight_heads():
     shown = heatmaps(**FIGURES["heads"])
     for theme in PALETTES:
-        assert len(base64.b64encode(shown.svg(theme).encode())) <= 40_000
-    assert len(shown.html()) <= 130_000  # two drawings for a page and two for a phone
+        assert len(base64.b64encode(shown.svg(theme).encode())) <= 40_000, (
+            "a notebook holds each figure four times; a third more than today is room enough"
+        )
+    assert len(shown.html()) <= 130_000, "two drawings for a page and two for a phone"
 
 
 def test_an_unknown_theme_is_refused():

@@ -137,7 +137,7 @@ def test_ninety_six_panels_cost_a_few_things_each(_source):
     assert not inner.axison and len(inner.images) == 1 and not inner.lines
     assert len(inner.artists) <= 2 and len(inner.texts) == 0
     assert many.svg().count("<image") == 97 and many.svg().count("<pattern") == 1
-    assert len(many.svg()) / 97 < 4500  # the numbers alone are 16 x 16 x 4 bytes, in base 64
+    assert len(many.svg()) / 97 < 4500, "the numbers alone are 16 x 16 x 4 bytes, in base 64"
 
 
 @source("bertviz#82")

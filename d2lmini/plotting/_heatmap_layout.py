@@ -1,18 +1,13 @@
 """Where everything in a grid of heatmaps goes, in inches, from the measured width of its text."""
 
 import math
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import text_to_path
-
+from d2lmini.plotting._text import LINE, block_height, block_width, shortened, text_width, wrap
 from d2lmini.plotting.theme import COLUMN, CSS_DPI, MAX_WIDTH, PNG_DPI
 
 TICK, LABEL, TITLE, NUMBER = 8.0, 9.0, 9.5, 8.0  # sizes of text, in points
-LINE = 1.25 / 72  # inches of height for each point of size
 EDGE = 0.05  # around the figure
 PAD = 0.05  # between things that belong together
 BAR_GAP, BAR_WIDTH = 0.14, 0.085
@@ -88,52 +83,6 @@ class Layout:
         return x / across, 1 - (y + height) / up, width / across, height / up
 
 
-@lru_cache(maxsize=4096)
-def text_width(text: str, size: float) -> float:
-    """Return the width of a line of text in the book's font, in inches."""
-    font = FontProperties(family="DejaVu Sans", size=size)
-    with warnings.catch_warnings():  # a glyph that the font lacks warns when it is drawn
-        warnings.simplefilter("ignore")
-        return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]) / 72
-
-
-def block_width(text: str, size: float) -> float:
-    """Return the width of the widest line."""
-    return max(text_width(line, size) for line in text.split("\n"))
-
-
-def block_height(text: str, size: float) -> float:
-    """Return the height of a text of one or more lines; 0 for no text."""
-    return (text.count("\n") + 1) * size * LINE if text else 0.0
-
-
-def wrap(text: str, width: float, size: float, longest: float = math.inf) -> str:
-    """Break a text at its spaces into lines that fit a width; break a word that is too long."""
-    lines = []
-    for paragraph in text.split("\n"):
-        lines.append("")
-        for word in paragraph.split(" "):
-            longer = f"{lines[-1]} {word}" if lines[-1] else word
-            if not lines[-1] or text_width(longer, size) <= width:
-                lines[-1] = longer
-            else:
-                lines.append(word)
-            while text_width(lines[-1], size) > longest and len(lines[-1]) > 1:
-                line = lines.pop()
-                fits = [n for n in range(1, len(line)) if text_width(line[:n], size) <= longest]
-                end = max(fits, default=1)
-                lines += [line[:end], line[end:]]
-    return "\n".join(lines)
-
-
-def shortened(text: str, longest: float = LONGEST, size: float = TICK) -> str:
-    """Shorten a label that would take the place of the picture."""
-    if text_width(text, size) <= longest:
-        return text
-    keep = next(n for n in range(len(text), 0, -1) if text_width(text[:n] + "…", size) <= longest)
-    return text[:keep].rstrip() + "…"
-
-
 def number_ticks(count: int, cell: float, *, across: bool) -> Ticks:
     """Count the cells 0, 1, 2 …, in round steps where they would touch."""
     room = 1.7 * TICK / 72
@@ -150,7 +99,7 @@ def token_ticks(tokens: list[str], cell: float, *, across: bool) -> Ticks:
 
     Numbers are never turned: what stands between two of them is known.
     """
-    texts = [shortened(token) for token in tokens]
+    texts = [shortened(token, LONGEST, TICK) for token in tokens]
     angle, room = 0, 1.12 * TICK / 72
     if across:
         widest = max(text_width(text, TICK) for text in texts)
@@ -263,7 +212,7 @@ def measure(words: Words, cell: tuple[float, float]) -> Layout:
     )
 
 
-def plan(
+def fitting_layout(
     words: Words,
     figsize: tuple[float, float] | None,
     *,
@@ -282,7 +231,7 @@ def plan(
     """
     if most > COLUMN and figsize is None:
         with suppress(ValueError):
-            layout = plan(words, None, number_width=number_width, most=COLUMN)
+            layout = fitting_layout(words, None, number_width=number_width, most=COLUMN)
             if not _leaves_names_out(words, layout):
                 return layout
     rows, columns, queries, keys = words.shape

@@ -1,0 +1,57 @@
+"""Write LAYOUT.md: below its mark, what each module is for, as the first line of its file says.
+
+    python scripts/layout.py
+
+The table above the mark is written by hand, and the tests hold the imports to it.
+"""
+
+import ast
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "LAYOUT.md"
+MARK = "<!-- From here on written by scripts/layout.py, from the first line of each file. -->\n"
+
+
+def folders(page: str) -> dict[str, str]:
+    """Return each folder of the table, and what may be imported there."""
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    return {row[0].strip("`/"): row[2] for row in rows}
+
+
+def modules(folder: str) -> list[Path]:
+    """Return the files of Python in a folder."""
+    return sorted((ROOT / folder).glob("*.py"))
+
+
+def first_line(path: Path) -> str:
+    """Return what a file says that it is for."""
+    said = ast.get_docstring(ast.parse(path.read_text("utf8"))) or ""
+    line = said.partition("\n")[0]
+    if not line.endswith("."):
+        raise ValueError(f"{path}: begin it with one line that says what it is for, in a sentence")
+    return line
+
+
+def page(now: str) -> str:
+    """Return the page with the modules as they are."""
+    by_hand, mark, _ = now.partition(MARK)
+    if not mark:
+        raise ValueError(f"{PAGE.name} has lost the line {MARK!r}, below which the modules stand")
+    parts = [by_hand + mark]
+    for folder in folders(by_hand):
+        lines = [f"- `{path.name}`: {first_line(path)}" for path in modules(folder)]
+        if lines and folder != "tests":  # what those prove stands in CONTRIBUTING.md
+            parts.append("\n".join([f"## `{folder}/`\n", *lines]) + "\n")
+    return "\n".join(parts)
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(page(PAGE.read_text("utf8")), "utf8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
