@@ -36,7 +36,6 @@ FOUND, PAGE = ROOT / "benchmarks" / "measured.json", ROOT / "chapters" / "measur
 CHAPTER = ROOT / "chapters" / "08-attention-at-scale.ipynb"
 SIZES = {"S": (1, 8, 128, 64), "M": (4, 8, 512, 64), "L": (1, 8, 2048, 64)}  # batch, heads, n, d
 LONG = (1, 8, 4096, 64)
-TILES = {**SIZES, "X": LONG}
 RUNS = 5
 PIECES = 32  # that the language model writes
 LENGTHS = 256, 512, 1024, 2048, 4096
@@ -83,8 +82,8 @@ def forward(others, shape):
         return ratios(functions, "fused kernel")
 
 
-def tiles(shape):
-    """Compare what holds no table of weights."""
+def without_weights(shape):
+    """Compare the ways that never hold the weights, where these would take much memory."""
     arrays = inputs(shape)
     tensors = [torch.from_numpy(x) for x in arrays]
     functions = {
@@ -268,6 +267,7 @@ def bars(found):
     tables, megabytes, calls = found["tables"], found["memory"], found["small calls"]
     of = {name: dict(zip(SIZES, row, strict=True)) for name, row in tables["forward"].items()}
     layer = {name: dict(zip(SIZES, row, strict=True)) for name, row in tables["layers"].items()}
+    tiled = {name: {**of[name], "X": row[0]} for name, row in tables["long"].items()}
     others = ("naive, three lines", "einops", "d2l", "x-transformers")
     rows = [
         ("`attention` with weights, M", of["attention"]["M"], 1.8),
@@ -277,10 +277,10 @@ def bars(found):
             1.0,
         ),
         ("masked forward and backward, M", tables["both ways"]["attention"][0], 2.2),
-        *((f"`tiled_attention`, {s}", of["tiled_attention"][s], 1.05) for s in ("M", "L")),
+        *((f"`tiled_attention`, {s}", tiled["tiled_attention"][s], 1.05) for s in ("M", "L", "X")),
         *(
-            (f"`tiled_attention` on NumPy, {s}", of["tiled_attention, NumPy"][s], 1.3)
-            for s in ("M", "L")
+            (f"`tiled_attention` on NumPy, {s}", tiled["tiled_attention, NumPy"][s], 1.3)
+            for s in ("M", "L", "X")
         ),
         ("`attention` on NumPy, L", of["attention, NumPy"]["L"], 3.0),
         (
@@ -355,6 +355,7 @@ def measure():
     print("forward", flush=True)
     tables = {"forward": by_size(functools.partial(forward, others))}
     print("forward and backward, causal, layers", flush=True)
+    tables["long"] = {name: [x] for name, x in without_weights(LONG).items()}
     tables["both ways"] = by_size(both_ways, ["M"])
     tables["causal"] = by_size(causal, ["L"])
     tables["layers"] = by_size(functools.partial(layers, others))
@@ -424,6 +425,10 @@ time where all pairs are compared, exactly or in tiles, and twice the time where
 As a multiple of PyTorch's fused kernel, `F.scaled_dot_product_attention`.
 
 {forward}
+
+With 4,096 tokens, X, (1, 8, 4096, 64), the ways that never hold the weights:
+
+{long}
 
 (measured-backward)=
 ## Forward and backward, and causal
@@ -498,6 +503,7 @@ def page(found):
         versions=", ".join(versions),
         runs=RUNS,
         forward=ratio_table(found, "forward", SIZES),
+        long=ratio_table(found, "long", ["X"]),
         both_ways=ratio_table(found, "both ways", ["M"]),
         causal=ratio_table(found, "causal", ["L"]),
         layers=ratio_table(found, "layers", SIZES),

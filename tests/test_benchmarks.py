@@ -40,7 +40,9 @@ def test_chapter_8_draws_what_was_measured():
 
 
 @pytest.mark.parametrize("differs", [False, True])
-def test_lines_that_the_figure_of_chapter_8_lacks_are_printed(differs, tmp_path, monkeypatch, capsys):
+def test_lines_that_the_figure_of_chapter_8_lacks_are_printed(
+    differs, tmp_path, monkeypatch, capsys
+):
     found = copy.deepcopy(STORED)
     for row in found["bars"]:
         row[1] = row[2]
@@ -122,8 +124,10 @@ def test_a_ring_of_one_process_measures_itself():
 
 
 def test_the_speed_of_a_rank_is_that_of_what_is_left_after_its_messages():
-    rows = [(operations, sent, operations / 5e9 + sent / 2e8) for operations, sent in
-            ((1e9, 1e6), (4e9, 2e6), (16e9, 4e6))]
+    rows = [
+        (operations, sent, operations / 5e9 + sent / 2e8)
+        for operations, sent in ((1e9, 1e6), (4e9, 2e6), (16e9, 4e6))
+    ]
     assert ring.fitted(rows, 1 / 2e8) == pytest.approx(1 / 5e9)
     operations, sent = ring.costs(1e6, 256, heads=64, kv_heads=8, width=128, size=2)
     assert operations == pytest.approx(4 * 1e12 * 128 * 64 / 256)
