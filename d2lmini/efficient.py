@@ -30,7 +30,6 @@ from d2lmini._checks import (
     check_same_space,
     check_shape,
     check_tables,
-    divided_evenly,
     whole_number,
 )
 from d2lmini.attention import Attention, _attention
@@ -630,6 +629,24 @@ def _buckets(xp: Any, query: A, directions: A) -> A:
     return xp.argmax(xp.concat([along, -along], axis=-1), axis=-1)
 
 
+def _number_of_buckets(num_buckets: int, n: int) -> int:
+    """Return the number of buckets, checked."""
+    num_buckets = whole_number("num_buckets", num_buckets, at_least=1)
+
+    def serves(number: int) -> bool:
+        return n % number == 0 and (number == 1 or number % 2 == 0)
+
+    if not serves(num_buckets):
+        serving = filter(serves, range(1, max(n, 2) + 1))
+        near = sorted(sorted(serving, key=lambda number: abs(number - num_buckets))[:2])
+        raise ValueError(
+            f"num_buckets must be 1, or an even number that divides n = {n} (each direction makes "
+            f"two buckets, and each bucket a chunk), got {num_buckets}; the nearest: "
+            f"{', '.join(map(str, near))}"
+        )
+    return num_buckets
+
+
 def lsh_attention(
     query: A,
     value: A,
@@ -695,12 +712,7 @@ def lsh_attention(
         raise ValueError(
             f"each query needs one value, got {n} queries and {value.shape[-2]} values"
         )
-    num_buckets = whole_number("num_buckets", num_buckets, at_least=1)
-    if num_buckets > 1 and num_buckets % 2:
-        raise ValueError(
-            f"num_buckets must be 1 or even, got {num_buckets}: each direction makes two buckets"
-        )
-    divided_evenly("n", n, "num_buckets", num_buckets)
+    num_buckets = _number_of_buckets(num_buckets, n)
     num_rounds = whole_number("num_rounds", num_rounds, at_least=1)
     seed = whole_number("seed", seed, at_least=0)
     check_flag("causal", causal)

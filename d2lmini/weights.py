@@ -12,7 +12,6 @@ from d2lmini._arrays import (
     Array,
     fill,
     floating,
-    is_compiling,
     is_torch,
     may_be_overwritten,
     namespace,
@@ -69,11 +68,10 @@ def _rows_without_key(xp: Any, scores: A, axis: int) -> A | None:
     """Tell which rows hold nothing but -inf; None if no row does."""
     if 0 in scores.shape:
         return None
-    if not is_compiling(scores):
-        first = scores[..., 0] if axis == -1 else scores.swapaxes(axis, -1)[..., 0]
-        least = values_if_known(first.min())
-        if least is not None and least > -math.inf:
-            return None  # as nearly always, without a look at the other keys
+    first = scores[..., 0] if axis == -1 else scores.swapaxes(axis, -1)[..., 0]
+    least = values_if_known(first.min())
+    if least is not None and least > -math.inf:
+        return None  # as nearly always, without a look at the other keys
     return xp.max(scores, axis=axis, keepdims=True) == -xp.inf
 
 

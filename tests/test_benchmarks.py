@@ -14,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from benchmarks import measure, peers  # noqa: E402
+from benchmarks import measure, peers, ring  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 STORED = json.loads(measure.FOUND.read_text("utf8"))
@@ -34,18 +34,26 @@ def test_chapter_8_draws_what_was_measured():
     notebook = json.loads(
         (measure.ROOT / "chapters" / "08-attention-at-scale.ipynb").read_text("utf8")
     )
-    (cell,) = (
-        "".join(c["source"]) for c in notebook["cells"] if "timed = [" in "".join(c["source"])
-    )
-    drawn = {
-        name: json.loads(re.search(rf"^{name} = (\[.*?\])", cell, re.M)[1])
-        for name in ("timed", "exact_seconds", "linear_seconds")
-    }
-    assert drawn == {
-        "timed": STORED["lengths"],
-        "exact_seconds": STORED["seconds"]["attention"],
-        "linear_seconds": STORED["seconds"]["linear_attention"],
-    }, "after `make bench` put its lengths and seconds into the cell of Figure 8.1 and store it"
+    (cell,) = ("".join(c["source"]) for c in notebook["cells"] if c["id"] == "wall")
+    for line in measure.drawn_lines(STORED):
+        assert line in cell, "put this line into the cell of Figure 8.1, and store it"
+
+
+@pytest.mark.parametrize("differs", [False, True])
+def test_lines_that_the_figure_of_chapter_8_lacks_are_printed(
+    differs, tmp_path, monkeypatch, capsys
+):
+    found = copy.deepcopy(STORED)
+    for row in found["bars"]:
+        row[1] = row[2]
+    if differs:
+        found["seconds"]["attention"][0] *= 2
+    monkeypatch.setattr(measure, "FOUND", tmp_path / "measured.json")
+    monkeypatch.setattr(measure, "PAGE", tmp_path / "measured.md")
+    measure.FOUND.write_text(json.dumps(found))
+    assert measure.main(["--page"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[1:] == measure.drawn_lines(found)[1:2] if differs else said == []
 
 
 @pytest.mark.parametrize("missed", [0, 3])
@@ -113,3 +121,33 @@ def test_a_ring_of_one_process_measures_itself():
     assert done.returncode == 0, done.stderr
     assert "128 tokens on 1 ranks" in done.stdout
     assert "a million tokens on 256 such ranks" in done.stdout
+
+
+def test_the_speed_of_a_rank_is_that_of_what_is_left_after_its_messages():
+    rows = [
+        (operations, sent, operations / 5e9 + sent / 2e8)
+        for operations, sent in ((1e9, 1e6), (4e9, 2e6), (16e9, 4e6))
+    ]
+    assert ring.fitted(rows, 1 / 2e8) == pytest.approx(1 / 5e9)
+    operations, sent = ring.costs(1e6, 256, heads=64, kv_heads=8, width=128, size=2)
+    assert operations == pytest.approx(4 * 1e12 * 128 * 64 / 256)
+    assert sent == pytest.approx(255 * 2 * 3906.25 * 128 * 8 * 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--tokens 0", "argument --tokens: must be at least 1, got 0"),
+        ("--runs -1", "argument --runs: must be at least 1, got -1"),
+        ("--width x", "argument --width: invalid positive value: 'x'"),
+        ("--heads 3 --kv-heads 2", "3 heads are no multiple of 2 kv-heads"),
+        ("--heads 2 --kv-heads 2", "start it with torchrun"),
+    ],
+)
+def test_a_ring_that_cannot_be_started_is_said_in_one_line(arguments, said, monkeypatch, capsys):
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.setattr(sys, "argv", ["ring.py", *arguments.split()])
+    with pytest.raises(SystemExit) as error:
+        ring.main()
+    assert error.value.code == 2
+    assert said in capsys.readouterr().err

@@ -105,22 +105,56 @@ class MiniLMLayer:
             If it has no word, a word that the layer does not know, or too many; or if `hide` is not
             in it.
         """
-        pieces = ("[CLS]", *self._split(text), "[SEP]")
+        pieces, before = self._embedded(text)
         if hide is not None and hide not in pieces:
             raise ValueError(f"hide={hide!r} is not among the pieces {pieces}")
         mask = np.array([[piece != hide for piece in pieces]])  # (1, n)
-
-        w = self._weights
-        rows = [self._row[piece] for piece in pieces]
-        x = w["word"][rows] + w["position"][: len(rows)]
-        before = self._norm("embeddings", x)  # (n, 384)
-        query, key, value = (
-            split_heads(self._linear(name, before), HEADS) for name in ("query", "key", "value")
-        )  # (12, n, 32)
-        output, weights = attention(query, key, value, mask=mask)
+        output, weights = attention(*self._projected(before), mask=mask)
         h = self._norm("attention", before + self._linear("output", merge_heads(output)))
         after = self._norm("layer", h + self._linear("shrink", gelu(self._linear("widen", h))))
         return LayerReading(pieces, weights, before, after)
+
+    def project(self, text: str) -> tuple[Array, Array, Array]:
+        """Return what the heads of the layer compare and mix when they read a sentence.
+
+        ``attention(*layer.project(text)).weights`` is ``layer.read(text).weights``.
+
+        Parameters
+        ----------
+        text : str
+            As for `read`.
+
+        Returns
+        -------
+        query, key, value : float64 array, shape (12, n, 32)
+            One of each for every head and piece.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As from `read`.
+
+        Examples
+        --------
+        >>> from d2lmini.models import MiniLMLayer
+        >>> query, key, value = MiniLMLayer.load().project("i like to eat apple")
+        >>> query.shape, key.shape, value.shape
+        ((12, 7, 32), (12, 7, 32), (12, 7, 32))
+        """
+        _, before = self._embedded(text)
+        return self._projected(before)
+
+    def _embedded(self, text: str) -> tuple[tuple[str, ...], Array]:
+        pieces = ("[CLS]", *self._split(text), "[SEP]")
+        rows = [self._row[piece] for piece in pieces]
+        x = self._weights["word"][rows] + self._weights["position"][: len(rows)]
+        return pieces, self._norm("embeddings", x)  # (n, 384)
+
+    def _projected(self, x: Array) -> tuple[Array, Array, Array]:
+        query, key, value = (
+            split_heads(self._linear(name, x), HEADS) for name in ("query", "key", "value")
+        )  # (12, n, 32)
+        return query, key, value
 
     def _linear(self, name: str, x: Array) -> Array:
         return x @ self._weights[f"{name}_weight"] + self._weights[f"{name}_bias"]

@@ -326,11 +326,23 @@ def test_gradients_where_something_is_left_out():
     )
 
 
+@pytest.mark.parametrize("n", [0, 1, 6, 7, 24, 45])
+def test_buckets_that_are_suggested_serve(n):
+    query = np.ones((n, 4))
+    for number in range(1, 50):
+        try:
+            lsh_attention(query, query, num_buckets=number, seed=0)
+        except ValueError as error:
+            for suggested in str(error).split("the nearest: ")[1].split(", "):
+                lsh_attention(query, query, num_buckets=int(suggested), seed=0)
+
+
 @pytest.mark.parametrize(
     "options, kind, said",
     [
-        ({"num_buckets": 3}, ValueError, "num_buckets must be 1 or even, got 3"),
-        ({"num_buckets": 4}, ValueError, "n = 6 is not divisible by num_buckets = 4; the nearest"),
+        ({"num_buckets": 3}, ValueError, r"even .* divides n = 6 .* got 3; the nearest: 1, 2"),
+        ({"num_buckets": 4}, ValueError, r"even .* divides n = 6 .* got 4; the nearest: 2, 6"),
+        ({"num_buckets": 99}, ValueError, r"got 99; the nearest: 2, 6$"),
         ({"num_buckets": 0}, ValueError, "num_buckets must be at least 1, got 0"),
         ({"num_buckets": 2.0}, TypeError, "num_buckets must be an integer, got float"),
         ({"num_buckets": 2, "num_rounds": 0}, ValueError, "num_rounds must be at least 1"),

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from d2lmini import attention
 from d2lmini.models import MiniLMLayer
 from d2lmini.models.stored import read_npz
 
@@ -54,6 +55,21 @@ def test_the_layer_is_what_the_loops_give(text, hide):
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
 
 
+@pytest.mark.parametrize("text", SENTENCES)
+def test_queries_keys_and_values_are_those_of_each_head(text):
+    pieces, weights, before, _ = LAYER.read(text)
+    with read_npz("minilm_layer.npz") as file:
+        w = {name: file[name].astype(float) for name in file if name != "words"}
+    found = LAYER.project(text)
+    for name, x in zip(("query", "key", "value"), found, strict=True):
+        assert x.shape == (12, len(pieces), 32)
+        for head in range(12):
+            part = slice(32 * head, 32 * head + 32)
+            expected = before @ w[f"{name}_weight"][:, part] + w[f"{name}_bias"][part]
+            np.testing.assert_allclose(x[head], expected, atol=1e-12)
+    np.testing.assert_array_equal(attention(*found).weights, weights)
+
+
 @pytest.mark.parametrize(
     ("text", "head", "word", "weight"),
     [
@@ -93,8 +109,9 @@ def test_case_and_punctuation_do_not_matter():
     ],
 )
 def test_a_sentence_that_it_cannot_read(text, says):
-    with pytest.raises(ValueError, match=says):
-        LAYER.read(text)
+    for ask in LAYER.read, LAYER.project:
+        with pytest.raises(ValueError, match=says):
+            ask(text)
 
 
 def test_the_longest_sentence_is_read():
@@ -103,8 +120,9 @@ def test_the_longest_sentence_is_read():
 
 @pytest.mark.parametrize("text", [None, 3, ["i", "like"], b"apple"])
 def test_what_is_no_text(text):
-    with pytest.raises(TypeError, match="text must be a string"):
-        LAYER.read(text)
+    for ask in LAYER.read, LAYER.project:
+        with pytest.raises(TypeError, match="text must be a string"):
+            ask(text)
 
 
 def test_a_hidden_word_must_be_there():
