@@ -45,12 +45,14 @@ class Cell {
     this.status = make("span", { className: "live-status" });
     this.status.setAttribute("role", "status");
     this.bar = root.querySelector(".live-bar");
+    this.bar.classList.remove("live-said");
     this.bar.replaceChildren(...Object.values(this.buttons), this.status);
     this.out = make("div", { className: "live-output" });
     this.out.dataset.liveOutput = "";
     this.out.setAttribute("aria-live", "polite");
     const caption = root.querySelector("figcaption");
     if (caption) caption.before(this.out); else this.bar.after(this.out);
+    for (let part = this.out.parentElement; part !== root; part = part.parentElement) part.classList.add("live-place");
     this.state = "idle";
     root.dataset.live = "";
     this.area = editor(this.pre, this.original, {
@@ -64,6 +66,7 @@ class Cell {
   get state() { return this.out.dataset.state; }
   set state(state) {
     this.out.dataset.state = state;
+    this.root.classList.toggle("live-failed", state === "error");
     this.out.setAttribute("aria-busy", state === "loading" || state === "running");
     const busy = waiting.includes(this);
     this.buttons.stop.disabled = !busy;
@@ -84,6 +87,7 @@ class Cell {
   }
   reset() {
     if (waiting.includes(this)) stop();
+    this.area.parentElement.classList.remove("live-typed");
     this.write(this.original);
     this.clear();
     this.state = "idle";
