@@ -18,7 +18,7 @@ from tests.book.building import ROOT
 sys.path.append(str(ROOT / "_ext"))
 import live
 import livecells
-from liverunner import MOST_LINES, Runner
+from liverunner import MOST_LETTERS, MOST_LINES, Runner
 from sources import read_notebook
 
 CHAPTERS = sorted(notebooks.CHAPTERS.glob("*.ipynb"))
@@ -266,6 +266,24 @@ def test_a_line_without_an_end_is_cut():
     total = sum(len(piece["text"]) for piece in sent)
     assert total < 200_000, f"{total} characters of one line: a phone's page stands still over them"
     assert "not show" in sent[-1]["text"]
+
+
+@pytest.mark.parametrize("code", ["list(range(10**6))", "'x' * 10**7", "display('x' * 10**7)"])
+def test_a_value_that_no_page_can_hold_is_cut(code):
+    value, note = Page(code).run(0)[1]
+    assert len(value["data"]["text/plain"]) == MOST_LETTERS
+    assert note == {"kind": "note", "text": "More printed, which the page does not show."}
+
+
+def test_of_a_thousand_things_the_first_are_shown():
+    sent = Page(f"for i in range({MOST_LINES + 7}): display(i)").run(0)[1]
+    assert [piece["kind"] for piece in sent] == ["display"] * MOST_LINES + ["note"]
+    assert sent[-1]["text"].startswith("7 more lines")
+
+
+def test_a_drawing_that_no_page_can_hold_is_left_out():
+    (note,) = Page("display({'text/html': 'x' * 10**7}, raw=True)").run(0)[1]
+    assert "not show" in note["text"]
 
 
 @pytest.mark.parametrize(

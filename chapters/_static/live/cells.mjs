@@ -187,10 +187,10 @@ function next() {
 function give_up(text) {
   worker?.terminate();
   worker = null;
-  for (const cell of waiting.splice(0)) {
-    cell.put({ kind: "note", text });
-    cell.end("error", text.split(/[ .]/)[0] === "Stopped" ? "Stopped" : "Error");
-  }
+  const [stopped, ...others] = waiting.splice(0);
+  for (const cell of others) cell.end("idle", "Not run"); // what was stored for them stays in view
+  stopped.put({ kind: "note", text });
+  stopped.end("error", text.split(/[ .]/)[0] === "Stopped" ? "Stopped" : "Error");
   for (const cell of cells) if (cell.out && cell.state === "running") cell.state = "idle";
   current = null;
 }
