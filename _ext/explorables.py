@@ -160,9 +160,10 @@ def masks() -> Start:
         for word, s, w in zip(words, scores, weights[0], strict=True)
     ]
     says = (
-        f"apple sees every word. Most of its weight, {weights[0, best]:.2f}, is on {words[best]}, "
-        f"and the answer has {output[0, 0]:.2f} of food and {output[0, 1]:.2f} of technology. "
-        f"Hide {words[best]} from it, and look who takes over."
+        f"“apple” sees every word. Most of its weight, {weights[0, best]:.2f}, is on "
+        f"“{words[best]}”, and the answer has {output[0, 0]:.2f} of food and "
+        f"{output[0, 1]:.2f} of technology. "
+        f"Hide “{words[best]}” from it, and look who takes over."
     )
     settings = {
         "sentences": sentences,
@@ -257,7 +258,7 @@ def training() -> Start:
         "finding or reading comes first."
     )
     head = ("steps", "partners found", "digits right")
-    return Start("Let it learn", kept, head, rows[::3], says, (490, 366), 1)
+    return Start("Let it learn", kept, head, rows[::3], says, (520, 366), 1)
 
 
 def rotary() -> Start:
@@ -365,7 +366,7 @@ def museum() -> Start:
     )
     head = ("query", "1", "2", "3", "4", "sum")
     title = "Switch a mistake on"
-    return Start(title, settings, head, rows, says, (524, 200), 2, tall=463)
+    return Start(title, settings, head, rows, says, (530, 200), 2, tall=463)
 
 
 STARTS: dict[str, Callable[[], Start]] = {

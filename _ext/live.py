@@ -7,8 +7,10 @@ library for Python in the browser, and says where that Python comes from:
       self_host: false   # from Pyodide's public server; true: from this book, and nobody is asked
 
 With `self_host` the build copies Pyodide from the folder that PYODIDE_DIR names, or fetches it
-once; either way each file must have the hash that is pinned here. LIVE_SELF_HOST=1 does the same as
-the setting: so the published book hosts it. What a page does is in `chapters/_static/live/`.
+once; either way each file must have the hash that is pinned here. Where there is Node it then turns
+into bytecode what a first Run imports, which is half of a reader's wait (see `bytecode.py`).
+LIVE_SELF_HOST=1 does the same as the setting: so the published book hosts it. What a page does is
+in `chapters/_static/live/`.
 """
 
 import base64
@@ -16,6 +18,8 @@ import hashlib
 import io
 import json
 import os
+import shutil
+import subprocess
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,25 +27,29 @@ from urllib.request import urlopen
 
 from docutils import nodes
 from joining import AT_ONCE, LOADER, joined
-from livecells import plan_cells
+from livecells import FOLDED, plan_cells
 from plain import is_code_cell
 from sources import SourceError, read_notebook
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
 
 import d2lmini
 
+LOGGER = logging.getLogger(__name__)
 HERE = Path(__file__).parent
 MODULES = HERE.parent / "chapters/_static/live"
 LIBRARY = Path(d2lmini.__file__).parent
 VERSION = "0.27.7"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
-# The core of Pyodide; the lock has the hashes of the wheels.
+NUMPY = "numpy-2.0.2-cp312-cp312-pyodide_2024_0_wasm32.whl"
+# What a first Run fetches, at once; the lock has the hashes of the other wheels.
 HASHES = {
     "pyodide.mjs": "sha256-BMBSyBWrsL8pgfo4wt+ljjEg7lKIyVbfKyoV4wF4LF8=",
     "pyodide.asm.js": "sha256-a0yQ3ltxcoc/BPIYhNDp0idOMF/jIRZVj+Pk++NhjVE=",
     "pyodide.asm.wasm": "sha256-pQ3RhD+AWgt8RbYQN+4Neybf6F7+DhjvlaNK0k5AH18=",
     "python_stdlib.zip": "sha256-FmEVNHJuXYrCvY+SZBCy3LjW9JqiSRNGNTO0V6IRXBY=",
     "pyodide-lock.json": "sha256-nEW5FgAadQ9BAvwodJTz6rIVkJx1NcYmog24D9YzPiw=",
+    NUMPY: "sha256-67YSQdliuYshWX185DtnZoptW6s6zsT76VhlcyDXzQg=",
 }
 LARGE = 200_000  # bytes of a file that comes only when it is used
 PACKAGES = ("numpy", "matplotlib")
@@ -75,7 +83,7 @@ class FindLiveCells(SphinxPostTransform):
 
     def place_bar(self, node: nodes.Element, cell) -> None:
         """Put the place for the buttons after the code."""
-        folded_answer = cell.among_exercises and cell.tags & {"hide-input", "hide-cell"}
+        folded_answer = cell.among_exercises and cell.tags & FOLDED
         words = link = ""
         if cell.torch and not folded_answer:
             words, link = NEEDS_TORCH, "run this chapter as a notebook"
@@ -84,9 +92,12 @@ class FindLiveCells(SphinxPostTransform):
         elif "d2l-todo" in node.astext():
             words, link = TO_TRY_IT, "run this chapter"
         inside = f'{words}<a href="#run-this-chapter">{link}</a>.' if words else ""
-        kind = "live-bar live-not" if cell.torch else "live-bar"
+        kind = "live-bar live-said" if words else "live-bar"
+        kind += " live-not" if cell.torch else ""
         bar = f'<div class="{kind}">{inside}</div>'
         node.insert(1, nodes.raw("", bar, format="html"))
+        if cell.tags & FOLDED:
+            node["classes"].append("live-folded")
 
 
 def pack(library: Path = LIBRARY, large: bool = False) -> bytes:
@@ -126,17 +137,32 @@ def fetched(name: str, wanted: str) -> bytes:
     else:
         with urlopen(CDN + name, timeout=60) as answer:
             content = answer.read()
-    if "sha256-" + base64.b64encode(hashlib.sha256(content).digest()).decode() != wanted:
+    if integrity(hashlib.sha256(content)) != wanted:
         raise ValueError(f"{name} is not the file of Pyodide {VERSION}: its hash differs")
     return content
 
 
-def host_pyodide(folder: Path) -> None:
-    """Write Pyodide, and the packages that cells import, into the book."""
-    folder.mkdir(parents=True, exist_ok=True)
+def integrity(digest) -> str:
+    """Return a hash as browsers take it."""
+    return f"sha256-{base64.b64encode(digest.digest()).decode()}"
+
+
+def host_pyodide(folder: Path, library: Path) -> dict[str, str]:
+    """Have Pyodide, and the packages that cells import, in the book; return the hashes there."""
+    if not folder.exists():
+        new = folder.with_suffix(".new")
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        fetch_pyodide(new)
+        compile_ahead(new, library)
+        new.rename(folder)
+    return {name: integrity(hashlib.sha256((folder / name).read_bytes())) for name in HASHES}
+
+
+def fetch_pyodide(folder: Path) -> None:
+    """Write Pyodide, and the packages that cells import, as they were published."""
     for name, wanted in HASHES.items():
-        if not (folder / name).exists():
-            (folder / name).write_bytes(fetched(name, wanted))
+        (folder / name).write_bytes(fetched(name, wanted))
     lock = json.loads((folder / "pyodide-lock.json").read_text("utf8"))["packages"]
     names, wanted_packages = [*PACKAGES], set()
     while names:
@@ -149,6 +175,14 @@ def host_pyodide(folder: Path) -> None:
             (folder / package["file_name"]).write_bytes(fetched(package["file_name"], wanted))
 
 
+def compile_ahead(folder: Path, library: Path) -> None:
+    """Let Pyodide turn into bytecode what a first Run imports; it runs in Node, if that is here."""
+    if node := shutil.which("node"):
+        subprocess.run([node, HERE / "bytecode.mjs", folder, library], check=True)
+    else:
+        LOGGER.info("Without Node each first Run compiles Python's own modules: twice the wait.")
+
+
 def write(app, exception) -> None:
     """Write the archive of the library and where things are."""
     if exception or app.builder.name != "html":
@@ -157,15 +191,15 @@ def write(app, exception) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("d2lmini-*.zip"):
         old.unlink()
-    archives = {}
+    archives, hashes = {}, HASHES
     for kind, archive in (("archive", pack()), ("data", pack(large=True))):
         archives[kind] = f"d2lmini-{hashlib.sha256(archive).hexdigest()[:12]}.zip"
         (folder / archives[kind]).write_bytes(archive)
     if self_hosts(app):
-        host_pyodide(folder / f"pyodide-{VERSION}")
+        hashes = host_pyodide(folder / f"pyodide-{VERSION}", folder / archives["archive"])
     settings = {"pyodide": f"pyodide-{VERSION}/" if self_hosts(app) else CDN, **archives}
     (folder / "live.mjs").write_text(script("cells", settings=settings), "utf8")
-    (folder / "worker.mjs").write_text(script("worker", hashes=HASHES), "utf8")
+    (folder / "worker.mjs").write_text(script("worker", hashes=hashes), "utf8")
 
 
 def script(name: str, **told: dict) -> str:

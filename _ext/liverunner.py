@@ -23,6 +23,7 @@ from typing import Any
 from livecells import Cell, imported, library_of, plan_cells
 
 MOST_LINES, MOST_LETTERS = 1000, 100_000  # of what a cell prints
+MOST_DRAWN = 5_000_000  # letters of one thing that is displayed, as of a drawing
 EVERY = 0.1  # seconds between two looks at what a cell prints
 FRAMES = 6  # of a traceback: of a recursion, its ends
 NO_INPUT = "nobody is asked here: write what you would type into the code"
@@ -41,6 +42,7 @@ class Printed(io.TextIOBase):
         self.send = send
         self.waiting: list[str] = []
         self.lines = self.letters = self.left_out = 0
+        self.cut = False
         self.sent = time.monotonic()
 
     def writable(self) -> bool:
@@ -70,6 +72,18 @@ class Printed(io.TextIOBase):
         self.left_out = -kept.count("\n")
         return False
 
+    def admits(self, data: dict[str, Any]) -> bool:
+        """Count in what is displayed, as a line; cut its words, or tell that there is no room."""
+        words = data.get("text/plain", "")
+        if len(words) > MOST_LETTERS:
+            data["text/plain"], self.cut = words[:MOST_LETTERS], True
+        large = any(len(form) > MOST_DRAWN for form in data.values() if isinstance(form, str))
+        if large or self.lines >= MOST_LINES:
+            self.left_out += 1
+            return False
+        self.lines += 1
+        return True
+
     def flush(self) -> None:
         """Send what waits."""
         self.sent = time.monotonic()
@@ -80,8 +94,8 @@ class Printed(io.TextIOBase):
     def close_cell(self) -> None:
         """Send the rest, and say how much was left out."""
         self.flush()
-        if self.left_out:
-            what = f"{self.left_out:,} more lines" if self.left_out > 0 else "More"
+        if self.left_out or self.cut:
+            what = f"{self.left_out:,} more lines" if self.left_out > 1 else "More"
             self.send({"kind": "note", "text": f"{what} printed, which the page does not show."})
 
 
@@ -223,7 +237,9 @@ class Runner:
             if not raw and hasattr(thing, "_ipython_display_"):
                 thing._ipython_display_()
             else:
-                self.send({"kind": "display", "data": thing if raw else forms_of(thing)})
+                data = dict(thing) if raw else forms_of(thing)
+                if self.printed.admits(data):
+                    self.send({"kind": "display", "data": data})
 
     def show_figures(self) -> None:
         """Show what was drawn with pyplot."""
@@ -276,6 +292,8 @@ def written(thing: Any) -> str:
     "[1.5, 'a']"
     """
     text = repr(thing)
+    if len(text) > MOST_LETTERS:  # to lay it out would take minutes
+        return text[: MOST_LETTERS + 1]
     if len(text) > 79 and isinstance(thing, list | tuple | dict | set):
         return pformat(thing, width=80, sort_dicts=False)
     return text

@@ -96,10 +96,29 @@ def test_nobody_is_shut_out(visit, name):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     for control in found.locator("input, button").all():
         assert control.bounding_box()["height"] >= 24
-    tab.emulate_media(forced_colors="active")
-    drawing = tab.locator(".ex-drawing svg").first
-    ground = drawing.evaluate("svg => getComputedStyle(svg).backgroundColor")
-    assert ground != drawing.evaluate("svg => getComputedStyle(svg).fill"), "in forced colours"
+    for scheme in ("light", "dark"):
+        tab.emulate_media(forced_colors="active", color_scheme=scheme)
+        tab.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
+        drawing = tab.locator(".ex-drawing svg").first
+        assert drawing.evaluate(LEAST_CONTRAST) >= 4.5, f"in forced colours, {scheme}"
+
+
+# Of the words of a drawing on its ground, as WCAG has it.
+LEAST_CONTRAST = """svg => {
+    const light = colour => {
+        const context = new OffscreenCanvas(1, 1).getContext('2d');
+        context.fillStyle = colour;
+        context.fillRect(0, 0, 1, 1);
+        const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].slice(0, 3)
+            .map(x => x / 255).map(x => x <= .04045 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4);
+        return .2126 * r + .7152 * g + .0722 * b;
+    };
+    const ground = light(getComputedStyle(svg).backgroundColor);
+    return Math.min(...[...svg.querySelectorAll('text')].map(text => {
+        const ink = light(getComputedStyle(text).fill);
+        return (Math.max(ink, ground) + .05) / (Math.min(ink, ground) + .05);
+    }));
+}"""
 
 
 def test_a_finger_turns_the_query(visit):
@@ -238,8 +257,30 @@ def test_two_heads_split_the_query_and_join_their_outputs(visit):
     assert abs(two[2]["right"] - two[3]["left"]) < 3, "merged"
 
 
+@pytest.mark.parametrize("name", ["heads", "training", "museum", "names", "rotary", "tiles"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_words_of_a_drawing_stay_within_it(visit, name, width):
+    _, found, _ = opened(visit, name, width=width)
+    outside = """root => [...root.querySelectorAll('svg')].flatMap(svg => {
+        const room = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll('text')].filter(text => text.textContent.trim()
+            && text.getClientRects().length).filter(text => {
+            const { left, right } = text.getBoundingClientRect();
+            return left < room.left - 1 || right > room.right + 1;
+        }).map(text => text.textContent); })"""
+    assert found.evaluate(outside) == []
+
+
+def test_one_head_has_the_room_of_two(visit):
+    _, found, _ = opened(visit, "heads", reduced_motion="reduce")
+    ends = """root => ['.ex-ground', '.ex-value'].map(kind => root.querySelector(`svg ${kind}`)
+        .getBoundingClientRect()).map(({left, right}) => [left, right])"""
+    (_, bar), (value, _) = found.evaluate(ends)
+    assert value - bar < 120, "an empty half"
+
+
 def test_a_word_that_the_mouse_comes_near_asks(visit):
     _, found, says = opened(visit, "masks")
     found.locator(".ex-near").first.hover()
-    expect(says).to_contain_text("i sees every word")
+    expect(says).to_contain_text("“i” sees every word")
     assert found.locator(".ex-lines .ex-strong").text_content() == "i"

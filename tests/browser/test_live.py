@@ -263,6 +263,21 @@ def test_nobody_is_shut_out_of_an_editor(opened, width):
         assert tab.button(name, word).bounding_box()["height"] >= 24
 
 
+def test_comments_stay_where_they_are_while_somebody_types(opened):
+    """On a phone a long comment goes below its line; in the field it cannot."""
+    tab = opened("chapters/02-softmax-weighting", width=390)
+    cell = tab.cell("leave-one-out")
+    area = cell.get_by_label("Code", exact=True)
+    places = "root => [...root.querySelectorAll('.c1')].map(one => one.getBoundingClientRect().x)"
+    area.focus()
+    typed, height = cell.evaluate(places), cell.bounding_box()["height"]
+    tab.page.keyboard.press("Control+End")
+    tab.page.keyboard.type(" ")
+    assert cell.evaluate(places) == typed
+    area.blur()
+    assert (cell.evaluate(places), cell.bounding_box()["height"]) == (typed, height)
+
+
 # --- running ---
 
 
@@ -336,6 +351,8 @@ def test_what_the_worker_shows_cannot_act_on_the_page(tab):
         ("x = []\nwhile True: x.append(bytearray(2**24))", "error", "MemoryError"),
         ("def f(): return f()\nf()", "error", "RecursionError"),
         ("f = lambda x: str([x])\nx = []\nfor i in range(10**5): x = [x]\nrepr(x)", "error", ""),
+        ("list(range(10**6))", "done", "More printed"),
+        ("'x' * 10**8", "done", "More printed"),
         ("name = input('Your name? ')", "error", "nobody is asked here"),
         ("import torch", "error", "PyTorch"),
         ("exit()", "error", "asked to stop"),
@@ -363,6 +380,20 @@ def test_stop_ends_an_endless_loop_and_reset_brings_back_what_was_there(tab):
     expect(tab.output("crowd")).to_have_attribute("data-state", "idle")
     assert "2510 strangers" in tab.cell("crowd").locator(".cell_output").inner_text()
     assert "2510 strangers" in tab.run("crowd", "done")
+
+
+def test_what_waits_while_another_is_stopped_keeps_its_stored_output(tab):
+    tab.write("crowd", "while True: pass")
+    tab.button("crowd", "Run").click()
+    tab.button("library", "Run").click()
+    expect(tab.cell("library").locator(".live-status")).to_have_text("Waiting …")
+    tab.button("crowd", "Stop").click()
+    expect(tab.output("crowd")).to_have_attribute("data-state", "error")
+    expect(tab.output("library")).to_have_attribute("data-state", "idle")
+    assert tab.output("library").inner_text() == ""
+    assert tab.cell("library").locator(".cell_output").is_visible()
+    assert tab.button("library", "Run").is_enabled()
+    tab.button("crowd", "Reset").click()
 
 
 def test_the_keyboard_alone(tab):

@@ -1,8 +1,10 @@
 """Which cells run in a reader's browser, and how they run: as in a notebook, whatever they do."""
 
+import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -16,7 +18,7 @@ from tests.book.building import ROOT
 sys.path.append(str(ROOT / "_ext"))
 import live
 import livecells
-from liverunner import MOST_LINES, Runner
+from liverunner import MOST_LETTERS, MOST_LINES, Runner
 from sources import read_notebook
 
 CHAPTERS = sorted(notebooks.CHAPTERS.glob("*.ipynb"))
@@ -266,6 +268,24 @@ def test_a_line_without_an_end_is_cut():
     assert "not show" in sent[-1]["text"]
 
 
+@pytest.mark.parametrize("code", ["list(range(10**6))", "'x' * 10**7", "display('x' * 10**7)"])
+def test_a_value_that_no_page_can_hold_is_cut(code):
+    value, note = Page(code).run(0)[1]
+    assert len(value["data"]["text/plain"]) == MOST_LETTERS
+    assert note == {"kind": "note", "text": "More printed, which the page does not show."}
+
+
+def test_of_a_thousand_things_the_first_are_shown():
+    sent = Page(f"for i in range({MOST_LINES + 7}): display(i)").run(0)[1]
+    assert [piece["kind"] for piece in sent] == ["display"] * MOST_LINES + ["note"]
+    assert sent[-1]["text"].startswith("7 more lines")
+
+
+def test_a_drawing_that_no_page_can_hold_is_left_out():
+    (note,) = Page("display({'text/html': 'x' * 10**7}, raw=True)").run(0)[1]
+    assert "not show" in note["text"]
+
+
 @pytest.mark.parametrize(
     ("code", "shown"),
     [("1 + 1", ["2"]), ("1 + 1;", []), ("x = 1", []), ("None", []), ("display(3)\n4", ["3", "4"])],
@@ -307,6 +327,38 @@ def test_the_weights_of_models_come_only_when_they_are_used():
     assert page.libraries == []
     page.run(2)
     assert page.libraries == ["data"]
+
+
+@pytest.mark.skipif(not os.environ.get("PYODIDE_DIR"), reason="PYODIDE_DIR is not set")
+@pytest.mark.skipif(not shutil.which("node"), reason="Node is not installed")
+def test_what_a_first_run_imports_is_bytecode_and_every_hash_is_right(tmp_path):
+    library = tmp_path / "library.zip"
+    library.write_bytes(live.pack())
+    folder = tmp_path / "pyodide"
+    hashes = live.host_pyodide(folder, library)
+    assert list(hashes) == list(live.HASHES)
+    files = zipfile.ZipFile(folder / "python_stdlib.zip").namelist()
+    assert "ast.pyc" in files and "ast.py" not in files
+    assert "turtle.py" in files or "pydoc.py" in files, "what nobody imports stays as it is"
+    numpy = zipfile.ZipFile(folder / live.NUMPY).namelist()
+    assert "numpy/__init__.pyc" in numpy and "numpy/__init__.py" not in numpy
+    lock = json.loads((folder / "pyodide-lock.json").read_text("utf8"))["packages"]
+    wheels = [one for one in lock.values() if (folder / one["file_name"]).exists()]
+    assert len(wheels) > 5
+    for one in wheels:
+        content = (folder / one["file_name"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == one["sha256"], one["file_name"]
+    for name, said in hashes.items():
+        assert said == live.integrity(hashlib.sha256((folder / name).read_bytes()))
+    code = folder / "python_stdlib.zip"
+    code.write_bytes(b"other")
+    assert live.host_pyodide(folder, library) != hashes, "what is there is what is hashed"
+
+
+def test_without_node_pyodide_stays_as_it_was_published(tmp_path, monkeypatch):
+    monkeypatch.setattr(live.shutil, "which", lambda name: None)
+    live.compile_ahead(tmp_path, tmp_path / "library.zip")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_with_another_hash_is_refused(tmp_path, monkeypatch):

@@ -27,9 +27,9 @@ export function mount(root, { names, values, pair, factor }) {
     const title = text(x, 66, "", { class: "ex-query" });
     const rows = names.map((_, i) => {
       const y = 90 + 24 * i;
-      return { bar: draw("rect", { x, y: y - 11, height: 14, rx: 2, class: "ex-weight" }), share: text(x + 146, y, "", { "text-anchor": "end" }), ground: draw("rect", { x, y: y - 11, width: 100, height: 14, rx: 2, class: "ex-ground" }) };
+      return { bar: draw("rect", { x, y: y - 11, height: 14, rx: 2, class: "ex-weight" }), share: text(0, y, "", { "text-anchor": "end" }), ground: draw("rect", { x, y: y - 11, height: 14, rx: 2, class: "ex-ground" }) };
     });
-    const out = text(x + 146, 302, "", { class: "ex-output ex-large", "text-anchor": "end" });
+    const out = text(0, 302, "", { class: "ex-output ex-large", "text-anchor": "end" });
     const group = draw("g", {}, title, ...rows.flatMap((row) => [row.ground, row.bar, row.share]), text(x, 302, "output", { class: "ex-output" }), out);
     return { title, rows, out, group };
   });
@@ -57,7 +57,9 @@ export function mount(root, { names, values, pair, factor }) {
       group.style.display = which < count ? "" : "none";
       if (which >= count) return;
       title.textContent = count === 1 ? asked.map((i) => names[i]).join(", ") : `head ${which + 1}: ${names[asked[which]]}`;
-      rows.forEach(({ bar, share }, i) => { set(bar, { width: 100 * found.weights[which][i] }); share.textContent = found.weights[which][i].toFixed(2); });
+      const span = count === 1 ? 290 : 100, right = 86 + 190 * which + span; // one head has the room of two
+      rows.forEach(({ bar, share, ground }, i) => { set(ground, { width: span }); set(bar, { width: span * found.weights[which][i] }); set(share, { x: right + 46 }); share.textContent = found.weights[which][i].toFixed(2); });
+      set(out, { x: right + 46 });
       out.textContent = found.output[which].toFixed(1);
     });
     say(sentence(asked, count, found, values));

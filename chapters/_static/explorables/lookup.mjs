@@ -22,7 +22,7 @@ export function mount(root, { query, keys, values }) {
   const reach = draw("circle", { r: 20, fill: "transparent" });
   const turned = line(query, { class: "ex-query ex-line", "marker-end": "url(#ex-head-query)" });
   const asked = text(0, 0, "query", { class: "ex-query" });
-  const plane = draw("g", {},
+  const plane = draw("g", { class: "ex-turned" },
     draw("rect", { x: 4, y: 14, width: 216, height: 216, fill: "transparent" }),
     ...[1, 2, 3].map((r) => draw("circle", { cx: X, cy: Y, r: UNIT * r, class: "ex-grid" })),
     ...keys.map((key) => (Math.hypot(...key) ? line(key, { class: "ex-key ex-line", "marker-end": "url(#ex-head-key)" })

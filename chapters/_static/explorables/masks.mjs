@@ -6,12 +6,12 @@ const two = (x) => x.toFixed(2).replace("-", "−");
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(words, asks, seen, { weights, output }) {
-  const word = words[asks];
+  const quoted = (word) => `“${word}”`, word = quoted(words[asks]);
   if (!seen.some(Boolean)) return `Nothing is left for ${word} to see, so its weights and its output are all 0. Click a cell of its row to show a word again.`;
   const best = weights.indexOf(Math.max(...weights));
   const hidden = words.filter((_, j) => !seen[j]);
-  const sees = hidden.length ? `${word} does not see ${hidden.join(", ")}` : `${word} sees every word`;
-  return `${sees}. Most of its weight, ${two(weights[best])}, is on ${words[best]}, and the answer has ${two(output[0])} of food and ${two(output[1])} of technology. ${hidden.length ? "Choose another word, or the other sentence." : `Hide ${words[best]} from it, and look who takes over.`}`;
+  const sees = hidden.length ? `${word} does not see ${hidden.map(quoted).join(", ")}` : `${word} sees every word`;
+  return `${sees}. Most of its weight, ${two(weights[best])}, is on ${quoted(words[best])}, and the answer has ${two(output[0])} of food and ${two(output[1])} of technology. ${hidden.length ? "Choose another word, or the other sentence." : `Hide ${quoted(words[best])} from it, and look who takes over.`}`;
 }
 
 export function mount(root, { sentences, embedding, components }) {
@@ -84,7 +84,7 @@ export function mount(root, { sentences, embedding, components }) {
     });
     const { scores, scaled, weights, output } = found[asks];
     const line = (name, row) => make("tr", {}, make("th", { scope: "row" }, name), ...row.map((x, j) => make("td", {}, mask[asks][j] ? two(x) : "–")));
-    steps.replaceChildren(make("caption", {}, `The ledger of ${words[asks]}`), make("tr", {}, make("td", {}), ...words.map((word) => make("th", { scope: "col" }, word))),
+    steps.replaceChildren(make("caption", {}, `The ledger of “${words[asks]}”`), make("tr", {}, make("td", {}), ...words.map((word) => make("th", { scope: "col" }, word))),
       line("score", scores), line("scaled", scaled), line("weight", weights));
     bars.forEach(({ bar, number }, i) => {
       const long = 40 * output[i];

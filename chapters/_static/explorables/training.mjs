@@ -19,7 +19,7 @@ export function mount(root, { steps, weights, found, right, tokens }) {
   const mark = draw("line", { y1: 262, y2: 342, class: "ex-grid ex-mark" });
   const points = ["ex-weight", "ex-output"].map((kind) => draw("circle", { r: 5, class: kind }));
   const numbers = [text(X + 16 * SIZE + 10, 0, "", { class: "ex-weight" }), text(X + 16 * SIZE + 10, 0, "", { class: "ex-output" })];
-  const drawing = picture(490, 366, text(X, 14, "keys", { class: "ex-key" }), ...grid.parts,
+  const drawing = picture(520, 366, text(X, 14, "keys", { class: "ex-key" }), ...grid.parts,
     ...tokens.map((token, j) => text(X + j * SIZE + middle, Y - 8, token, { class: "ex-key", "text-anchor": "middle" })),
     ...askers.map((token, i) => text(X - 10, Y + i * SIZE + middle + 4, token, { class: "ex-query", "text-anchor": "end" })),
     ...[0, 1].flatMap((share) => [draw("line", { x1: X, x2: X + 16 * SIZE, y1: y(share), y2: y(share), class: "ex-grid" }), text(X - 8, y(share) + 4, share, { "text-anchor": "end" })]),

@@ -45,12 +45,14 @@ class Cell {
     this.status = make("span", { className: "live-status" });
     this.status.setAttribute("role", "status");
     this.bar = root.querySelector(".live-bar");
+    this.bar.classList.remove("live-said");
     this.bar.replaceChildren(...Object.values(this.buttons), this.status);
     this.out = make("div", { className: "live-output" });
     this.out.dataset.liveOutput = "";
     this.out.setAttribute("aria-live", "polite");
     const caption = root.querySelector("figcaption");
     if (caption) caption.before(this.out); else this.bar.after(this.out);
+    for (let part = this.out.parentElement; part !== root; part = part.parentElement) part.classList.add("live-place");
     this.state = "idle";
     root.dataset.live = "";
     const code = kept().code[this.id];
@@ -67,6 +69,7 @@ class Cell {
   get state() { return this.out.dataset.state; }
   set state(state) {
     this.out.dataset.state = state;
+    this.root.classList.toggle("live-failed", state === "error");
     this.out.setAttribute("aria-busy", state === "loading" || state === "running");
     const busy = waiting.includes(this);
     this.buttons.stop.disabled = !busy;
@@ -92,6 +95,7 @@ class Cell {
   }
   reset() {
     if (waiting.includes(this)) stop();
+    this.area.parentElement.classList.remove("live-typed");
     this.write(this.original);
     this.clear();
     this.state = "idle";
@@ -191,10 +195,10 @@ function next() {
 function give_up(text) {
   worker?.terminate();
   worker = null;
-  for (const cell of waiting.splice(0)) {
-    cell.put({ kind: "note", text });
-    cell.end("error", text.split(/[ .]/)[0] === "Stopped" ? "Stopped" : "Error");
-  }
+  const [stopped, ...others] = waiting.splice(0);
+  for (const cell of others) cell.end("idle", "Not run"); // what was stored for them stays in view
+  stopped.put({ kind: "note", text });
+  stopped.end("error", text.split(/[ .]/)[0] === "Stopped" ? "Stopped" : "Error");
   for (const cell of cells) if (cell.out && cell.state === "running") cell.state = "idle";
   current = null;
 }

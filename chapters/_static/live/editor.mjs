@@ -58,6 +58,7 @@ export function editor(pre, code, { changed, run }) {
     area.setSelectionRange(from === to ? Math.max(start, from + text.length - old.length) : start, start + text.length);
   };
   area.addEventListener("input", () => { typing = true; colour(pre, area.value); changed(); });
+  area.addEventListener("focus", () => box.classList.add("live-typed"));
   area.addEventListener("pointerdown", () => { typing = true; });
   area.addEventListener("blur", () => { typing = false; });
   area.addEventListener("keydown", (event) => {

@@ -11,13 +11,25 @@ async function boot({ pyodide, archive }, say) {
     if (this.buffer.byteLength + pages * 65536 > MEMORY) throw new RangeError("full");
     return grow.call(this, pages);
   };
+  say("Loading Python (about 10 MB, once) …");
+  // All that Pyodide will ask for, one thing after the other, is asked for now.
   const load = self.fetch;
+  const ahead = new Map();
+  for (const [name, integrity] of Object.entries(hashes)) {
+    const answer = load(pyodide + name, { integrity });
+    answer.catch(() => {}); // said where it is waited for
+    ahead.set(pyodide + name, answer);
+  }
   self.fetch = (address, options) => {
-    const name = String(address.url ?? address).split("/").pop();
-    const integrity = name in hashes && String(address.url ?? address).startsWith(pyodide)
-      ? { integrity: hashes[name] } : {};
-    return load(address, { ...options, ...integrity });
+    const url = String(address.url ?? address), answer = ahead.get(url);
+    ahead.delete(url);
+    return answer ?? load(address, options);
   };
+  const library = load(archive).then((answer) => {
+    if (!answer.ok) throw new Error(`the library of the book: ${answer.status}`);
+    return answer.arrayBuffer();
+  });
+  library.catch(() => {});
   const module = async (name) => {
     const answer = await self.fetch(pyodide + name);
     if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
@@ -26,12 +38,7 @@ async function boot({ pyodide, archive }, say) {
     URL.revokeObjectURL(address);
     return found;
   };
-  say("Loading Python (about 9 MB, once) …");
   const [{ loadPyodide }] = await Promise.all([module("pyodide.mjs"), module("pyodide.asm.js")]);
-  const library = load(archive).then((answer) => {
-    if (!answer.ok) throw new Error(`the library of the book: ${answer.status}`);
-    return answer.arrayBuffer();
-  });
   const py = await loadPyodide({ indexURL: pyodide, packages: ["numpy"], env: { MPLBACKEND: "agg" } });
   py.unpackArchive(await library, "zip", { extractDir: "/home/pyodide" });
   self.fetch = load;
