@@ -89,8 +89,8 @@
     });
   }
 
-  // What scrolls can be reached by the keyboard. What is folded or far away has not been laid out,
-  // and is asked about when a reader comes near, or when the browser has nothing else to do.
+  // What scrolls can be reached by the keyboard. What is near is asked about at once, the rest when the
+  // browser has nothing else to do.
   const BOXES = "pre:not(.live-code > pre), .cell_output > .output, .pst-scrollable-table-container";
   const stops = (boxes) => {
     const seen = boxes.map((box) => [box, box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight]);
@@ -107,10 +107,10 @@
   const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 20));
   const look = later(() => {
     stops([...near]);
-    const far = all(BOXES).filter((box) => !near.has(box));
-    far.forEach((box) => watch.observe(box));
+    const others = all(BOXES).filter((box) => !near.has(box));
+    others.forEach((box) => watch.observe(box));
     const next = () => {
-      const box = far.pop();
+      const box = others.shift();
       if (!box) return;
       if (!box.closest("details:not([open])")) stops([box]);
       whenIdle(next);
@@ -161,11 +161,21 @@
   };
   if (book) addEventListener("pagehide", () => sessionStorage.setItem(KEPT, book.scrollTop));
 
+  // On a phone, sections that are far below have not been laid out yet (book.css). Now they are, one by
+  // one, so that no tap waits for all of them.
+  const far = all(".bd-article > section section");
+  const layOut = () => {
+    const section = far.shift();
+    if (!section) return look();
+    section.style.contentVisibility = "visible";
+    whenIdle(layOut);
+  };
+
   // All that asks where things are waits until they are there.
   const settle = () => {
     if (wide.matches || scrollY) follow();
     unroll();
-    look();
+    layOut();
   };
   if (document.readyState === "complete") settle();
   else addEventListener("load", settle);
