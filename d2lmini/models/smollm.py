@@ -51,7 +51,7 @@ def block(
     cache: KeyValueCache,
     off: Sequence[int] = (),
 ) -> tuple[Array, Array]:
-    """One Transformer block: attention, then a small network for each token."""
+    """One Transformer block: attention, then a network for each token."""
     h = rms_norm(x, w["attn_norm"])  # (n, 576)
     query = split_heads(h @ w["attn_q"].T, HEADS)  # (9, n, 64)
     key = split_heads(h @ w["attn_k"].T, KV_HEADS)  # (3, n, 64)

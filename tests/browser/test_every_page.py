@@ -184,7 +184,9 @@ def nothing_is_beyond_an_edge(tab) -> None:
         boxes = tab.evaluate(SCROLLING)
         assert [box["what"] for box in boxes if not box["shows"]] == [], width
         if width >= 1280:
-            assert [box["what"] for box in boxes] == [], width
+            # the first line of an exercise is as long as its arguments
+            wide = [box["what"] for box in boxes if "@check" not in box["what"]]
+            assert wide == [], width
         if width < 577:
             assert [box["what"] for box in boxes if box["code"]] == [], width
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
