@@ -211,7 +211,7 @@ def trained() -> dict:
     path = Path(__file__).parents[1] / "chapters/04-projections.ipynb"
     code = {cell.id: cell.source for cell in read_notebook(path.read_text("utf8")).cells}
     names: dict = {}
-    for cell in ("imports", "alphabet", "head-class", "deal", "raw-task", "train"):
+    for cell in ("imports", "alphabet", "head-class", "deal", "raw-task", "train", "training"):
         with redirect_stdout(None):
             exec(code[cell], names)  # the book's own
     head, deal, torch = names["random_head"](), names["deal"], names["torch"]

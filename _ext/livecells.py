@@ -114,7 +114,7 @@ def read_cells(cells: Sequence[Mapping[str, Any]]) -> list[Cell]:
     for cell in cells:
         source = "".join(cell["source"])
         if cell["cell_type"] != "code":
-            among_exercises |= source.startswith(EXERCISES)
+            among_exercises |= EXERCISES in source.splitlines()
             continue
         tags = set(cell["metadata"].get("tags", []))
         if "remove-cell" in tags:

@@ -8,7 +8,7 @@ import nbformat
 import numpy as np
 
 CHAPTER = Path(__file__).parents[1] / "chapters" / "09-bug-museum.ipynb"
-NEEDED = ("imports", "parts", "attend")  # the cells that the exhibits are made from
+NEEDED = ("imports", "parts", "parts-masks", "attend", "attend-some")  # exhibits are made from them
 
 
 def exhibits():

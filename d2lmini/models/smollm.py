@@ -41,14 +41,17 @@ Heads = Collection[tuple[int, int]]  # (layer, head), both counted from 1
 
 
 def rms_norm(x: Array, gain: Array) -> Array:
-    """Bring each vector to root mean square 1, then stretch its components by `gain`."""
+    """Bring each vector to root mean square 1, then stretch it by `gain`."""
     return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-5) * gain
 
 
 def block(
-    x: Array, w: Mapping[str, Array], cache: KeyValueCache, off: Sequence[int] = ()
+    x: Array,
+    w: Mapping[str, Array],
+    cache: KeyValueCache,
+    off: Sequence[int] = (),
 ) -> tuple[Array, Array]:
-    """One Transformer block: attention, then a small network for each token."""
+    """One Transformer block: attention, then a network for each token."""
     h = rms_norm(x, w["attn_norm"])  # (n, 576)
     query = split_heads(h @ w["attn_q"].T, HEADS)  # (9, n, 64)
     key = split_heads(h @ w["attn_k"].T, KV_HEADS)  # (3, n, 64)
@@ -58,9 +61,10 @@ def block(
     query = rotary(query, start=start, base=ROTARY_BASE)
     key = rotary(key, start=start, base=ROTARY_BASE)
     key, value = cache.append(key, value)  # (3, m, 64), of all tokens so far
-    key, value = (a.repeat(HEADS // KV_HEADS, axis=-3) for a in (key, value))  # (9, m, 64)
-    output, weights = attention(query, key, value, causal=True)  # (9, n, 64), (9, n, m)
-    output[..., list(off), :, :] = 0  # the heads that are taken out
+    key = key.repeat(HEADS // KV_HEADS, axis=-3)  # (9, m, 64)
+    value = value.repeat(HEADS // KV_HEADS, axis=-3)
+    output, weights = attention(query, key, value, causal=True)
+    output[..., list(off), :, :] = 0  # (9, n, 64), without some heads
     x = x + merge_heads(output) @ w["attn_output"].T  # (n, 576)
 
     h = rms_norm(x, w["ffn_norm"])

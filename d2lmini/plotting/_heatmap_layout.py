@@ -12,7 +12,7 @@ EDGE = 0.05  # around the figure
 PAD = 0.05  # between things that belong together
 BAR_GAP, BAR_WIDTH = 0.14, 0.085
 LONGEST = 2.0  # a longer tick label is cut
-NAMED_CELL = 0.135  # the smallest cell that can have its own tick label
+NAMED_CELL = 22 / PNG_DPI  # the smallest cell that can have its own tick label
 NARROWEST = 0.12  # a panel below this is a smear
 
 
@@ -100,7 +100,7 @@ def token_ticks(tokens: list[str], cell: float, *, across: bool) -> Ticks:
     Numbers are never turned: what stands between two of them is known.
     """
     texts = [shortened(token, LONGEST, TICK) for token in tokens]
-    angle, room = 0, 1.12 * TICK / 72
+    angle, room = 0, 1.03 * TICK / 72
     if across:
         widest = max(text_width(text, TICK) for text in texts)
         if widest <= cell - 0.04:
