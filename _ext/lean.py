@@ -54,8 +54,11 @@ COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 RULE = re.compile(r"([^{};]+)\{([^{}]*)\}")
 BETWEEN = re.compile(r",(?![^(]*\))")  # selectors, not what is in brackets
 INSIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^]]*\]")
-CLASS = re.compile(r"\.([a-zA-Z_][\w-]*)")
+CLASS = re.compile(r"\.(-?[a-zA-Z_][\w-]*)")
 CLASSES = re.compile(r'class="([^"]*)"')
+PROPERTY = re.compile(r"""(--[\w-]+)\s*:(?:"[^"]*"|'[^']*'|[^;{}"'])*(?:;|(?=\}))""")
+ASKED = re.compile(r"var\(\s*(--[\w-]+)")
+NAME = re.compile(r"--[a-zA-Z][\w-]*")
 WORD = re.compile(r"[a-zA-Z_][\w-]*")
 STYLE_LINK = re.compile(
     r'\s*<link(?=[^>]*rel="stylesheet")[^>]*href="([^"]*_static/)([^"?]*)[^>]*>'
@@ -208,6 +211,7 @@ def join_styles(out: Path) -> None:
         else needed_rules(rebased(path, static), used)
         for path in files
     )
+    text = needed_properties(text, pages + scripts)
     style = f"style.css?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
     (static / "style.css").write_text(text, "utf8")
 
@@ -241,6 +245,17 @@ def needed_rules(style: str, used: set[str]) -> str:
         return f"{','.join(selectors)}{{{rule[2]}}}" if selectors else ""
 
     return RULE.sub(needed, COMMENT.sub("", style))
+
+
+def needed_properties(style: str, others: str) -> str:
+    """Leave out custom properties that nothing asks for, and those that only such ones ask for.
+
+    >>> needed_properties("a{--x:1;--y:var(--x);top:0}b{--z:2}i{top:var(--z)}", "")
+    'a{top:0}b{--z:2}i{top:var(--z)}'
+    """
+    asked = set(ASKED.findall(style)) | set(NAME.findall(others))
+    kept = PROPERTY.sub(lambda one: one[0] if one[1] in asked else "", style)
+    return kept if kept == style else needed_properties(kept, others)
 
 
 def rebased(path: Path, static: Path) -> str:
