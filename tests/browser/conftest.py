@@ -12,6 +12,13 @@ from scripts.browser import find_browser
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = find_browser()
+# Fonts, and on a phone the sections that are laid out one by one.
+SETTLED = """document.fonts.ready.then(() => new Promise(done => {
+    const later = () => [...document.querySelectorAll('.bd-article > section section')]
+        .some(one => getComputedStyle(one).contentVisibility === 'auto');
+    const look = () => later() ? setTimeout(look, 50) : done();
+    look();
+}))"""
 
 
 @pytest.fixture(scope="module")  # one at a time: other tests start a browser of their own
@@ -81,7 +88,7 @@ def visit(chromium, address):
         seen.tab.on("requestfailed", lambda request: seen.failed.append(request.url))
         seen.tab.on("response", lambda answer: seen.responses.append(answer))
         seen.tab.goto(f"{base}{page}.html")
-        seen.tab.evaluate("document.fonts.ready.then(() => null)")
+        seen.tab.evaluate(SETTLED)
         return seen
 
     yield open_page

@@ -31,15 +31,22 @@ FOCUS = """() => {
         shown: box.width > 0 && box.height > 0,
     };
 }"""
-# Editors come one after the other.
-ALL_EDITORS = """
-[...document.querySelectorAll('[data-live]')].every(cell => cell.querySelector('textarea'))"""
+# Editors come one after the other; this waits for the last.
+ALL_EDITORS = """new Promise(done => {
+    const cells = [...document.querySelectorAll('[data-live]')];
+    const look = () => cells.every(cell => cell.querySelector('textarea')) ? done()
+        : setTimeout(look, 50);
+    look();
+})"""
 MISSED = """
 [...document.querySelectorAll(
     'a[href], button:enabled, textarea, input, summary, select, [tabindex="0"]')]
     .filter(e => e.type !== 'radio' || e.checked)  // the arrow keys lead to the others
     .filter(e => e.checkVisibility({visibilityProperty: true}) && !('reached' in e.dataset))
     .map(e => e.outerHTML.slice(0, 200))"""
+# When all that is seen to change has changed: what is folded never does.
+SHOWN = """Promise.allSettled(document.getAnimations()
+    .filter(one => one.effect.target.checkVisibility()).map(one => one.finished)).then(() => 0)"""
 COLOURS = "{type: 'rule', values: ['color-contrast']}"
 ALL_BUT_COLOURS = f"{ALL_RULES}, rules: {{'color-contrast': {{enabled: false}}}}"
 # How far what is seen moves by itself while the page loads and is scrolled through.
@@ -168,7 +175,7 @@ def words_of_drawings_can_be_read(tab, width) -> None:
 
 def the_keyboard_reaches_everything(tab) -> None:
     """Tab goes to all that can be used, and shows where it is."""
-    tab.wait_for_function(ALL_EDITORS)
+    tab.evaluate(ALL_EDITORS)
     tab.evaluate("scrollTo(0, 0)")
     tab.evaluate(f"path = []; addEventListener('focusin', () => path.push(({FOCUS})()))")
     path = []
@@ -207,9 +214,7 @@ def shuts_nobody_out(tab, scheme, width) -> None:
         other = {"light": "dark", "dark": "light"}[scheme]
         tab.emulate_media(color_scheme=other)
         tab.locator(f"html[data-theme={other}]").wait_for(state="attached")
-        tab.evaluate(
-            "Promise.allSettled(document.getAnimations().map(a => a.finished)).then(() => 0)"
-        )
+        tab.evaluate(SHOWN)
         assert findings(tab, COLOURS) == [], other
 
 
