@@ -10,7 +10,7 @@ from PIL import Image
 from scripts import first_page
 from tests.book import checks
 from tests.book.building import ROOT, pages_of
-from tests.browser.test_every_page import shuts_nobody_out
+from tests.browser.test_every_page import MOST_BYTES, MOST_REQUESTS, shuts_nobody_out
 
 PAGES = [*pages_of(ROOT / "_toc.yml"), "search", "genindex", "404"]
 CHAPTERS = [page for page in PAGES if page.startswith("chapters/0")]
@@ -41,9 +41,9 @@ def test_a_page_loads_alone_in_silence_and_nothing_jumps(visit, published, page)
     assert seen.failed == []
     assert seen.hosts() == {urlsplit(published).netloc}
     assert all(answer.ok for answer in seen.responses)
-    assert len(seen.responses) <= 30
+    assert len(seen.responses) <= MOST_REQUESTS, "see MOST_BYTES"
     own = {path: size for path, size in seen.weights().items() if "/_images/" not in path}
-    assert sum(own.values()) <= 240_000, own
+    assert sum(own.values()) <= MOST_BYTES, f"see MOST_BYTES: {own}"
 
 
 def test_no_page_holds_what_its_policy_forbids(published_site):
@@ -72,7 +72,7 @@ def test_nobody_is_shut_out(visit, published, page, width, scheme):
     if width == 390:  # a phone keeps what is done on a phone
         assert {"Search", "Color mode"} <= names
         assert not {"Launch on Binder", "Launch on Colab", "Source repository"} & names, names
-    tab.wait_for_timeout(300)  # the theme makes what scrolls focusable after as long
+    tab.wait_for_timeout(300)  # what scrolls can be focused after as long
     shuts_nobody_out(tab, scheme, width)
 
 
