@@ -163,12 +163,17 @@
 
   // On a phone, sections that are far below have not been laid out yet (book.css). Now they are, one by
   // one, so that no tap waits for all of them.
-  const far = all(".bd-article > section section");
+  const far = wide.matches ? [] : all(".bd-article > section section");
   const layOut = () => {
     const section = far.shift();
-    if (!section) return look();
-    section.style.contentVisibility = "visible";
-    whenIdle(layOut);
+    if (section) {
+      section.style.contentVisibility = "visible";
+      whenIdle(layOut);
+    } else {
+      root.laidOut = "";
+      dispatchEvent(new Event("laidout")); // live cells wait for it
+      look();
+    }
   };
 
   // All that asks where things are waits until they are there.

@@ -31,7 +31,7 @@ FOCUS = """() => {
         shown: box.width > 0 && box.height > 0,
     };
 }"""
-# Editors come one after the other; this waits for the last.
+# On a phone editors come when the page is laid out.
 ALL_EDITORS = """new Promise(done => {
     const cells = [...document.querySelectorAll('[data-live]')];
     const look = () => cells.every(cell => cell.querySelector('textarea')) ? done()

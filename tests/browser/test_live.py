@@ -30,6 +30,7 @@ WHAT_CAN_BE_TRIED = re.compile(
 CONTRACT = ("Run", "Stop", "Reset")
 CDN = "https://cdn.jsdelivr.net/pyodide/"
 KINDS = {"mjs": "text/javascript", "js": "text/javascript", "wasm": "application/wasm"}
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)  # the build leaves them out
 PATIENCE = 240_000  # milliseconds: a busy machine may take long, and none of this is a race
 # Run the cells of a page one after the other; say of each what is stored for it, and what has come
 # out of it here: words, and pictures with their sizes.
@@ -198,7 +199,7 @@ def test_what_can_be_tried_makes_a_page_little_heavier(built, page):
     """Its styles, its marks in the page, and the module of the cells, as a server sends them."""
     style = (built / "_static/style.css").read_text("utf8")
     for name in ("live/live.css", "explorables/explorables.css"):
-        ours = (ROOT / "chapters/_static" / name).read_text("utf8")
+        ours = COMMENT.sub("", (ROOT / "chapters/_static" / name).read_text("utf8"))
         assert ours in style, f"{name} is not in the style of the pages as it is written"
         style = style.replace(ours, "")
     html = (built / f"{page}.html").read_text("utf8")

@@ -239,14 +239,10 @@ live.forEach((cell, place) => {
   cell.next = live[place + 1];
   cell.enliven(place + 1);
 });
-// A browser looks around each new field for what it could fill in, and lays out what is there: so the
-// editors come one after the other, and nobody waits for all of them.
-const openAll = async () => {
-  for (const cell of live) {
-    cell.open();
-    await new Promise((go) => setTimeout(go, 120));
-  }
-};
-openAll();
+// A browser looks around each new field for what it could fill in, and would lay out all that a phone
+// has left for later (page.mjs) at once.
+const openAll = () => { for (const cell of live) cell.open(); };
+if ("laidOut" in document.documentElement.dataset || matchMedia("(min-width: 992px)").matches) openAll();
+else addEventListener("laidout", openAll, { once: true });
 markSolved();
 addEventListener("storage", markSolved); // solved in another window
