@@ -272,9 +272,8 @@ def rebased(path: Path, static: Path) -> str:
 
 
 def lean_icons(static: Path, text: str) -> None:
-    """Keep the rules and the glyphs of the icons that are on a page or made by a script."""
-    scripts = "".join(path.read_text("utf8") for path in static.glob("scripts/*theme.js"))
-    used = set(re.findall(r"\bfa-([a-z0-9-]+)", text + scripts))
+    """Keep the rules and the glyphs of the icons that are on a page."""
+    used = set(re.findall(r"\bfa-([a-z0-9-]+)", text))
     glyphs = set()
 
     def keep(rule: re.Match) -> str:
