@@ -302,11 +302,15 @@ class Book:
         return cover
 
     def contents(self) -> Tag:
-        """Return the list of chapters and sections, with room for the numbers of their pages."""
+        """Return the list of chapters and sections, with room for the numbers of their pages.
+
+        Of the pages on which things are looked up, those that other pages are part of.
+        """
         contents = self.tag("nav", class_="in-this-book")
         contents.append(self.tag("h1", "Contents"))
         for document in self.documents:
-            for heading in document.find_all(["h1", "h2"]):
+            whole = "lookup" not in document["class"].split() or document.select(PAGE_WITHIN)
+            for heading in document.find_all(["h1", "h2"] if whole else "h1"):
                 name = heading.find_parent("section")["id"]
                 row = self.tag("a", href=f"#{name}", class_=f"level-{heading.name}")
                 row.append(self.tag("span", words(heading).decode_contents()))

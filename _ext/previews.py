@@ -29,6 +29,7 @@ def explained(app) -> dict[tuple[str, str], str]:
             for work in doctree.findall(nodes.citation):
                 says = drawn(app, work.next_node(nodes.paragraph))
                 app.explained |= {(page, name): says for name in work["ids"]}
+                work.clear()  # or its own page, which fills the same node again, would say it twice
     return app.explained
 
 

@@ -19,6 +19,7 @@ for (const name of ["localStorage", "sessionStorage"]) {
     setItem: (key, value) => attempt(
       store => { store.setItem(key, value); memory.delete(`${key}`); },
       () => { memory.set(`${key}`, `${value}`); }),
+    get lasts() { return !memory.size; }, // what is kept outlives the page
     removeItem: key => { memory.delete(`${key}`); attempt(store => store.removeItem(key), () => {}); },
   } });
 }

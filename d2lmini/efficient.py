@@ -181,9 +181,9 @@ def tiled_attention(
     values. A new tile with scores :math:`a_j` goes on from there:
 
     .. math::
-        M' = \max(M, \max_j a_j), \qquad
-        s' = s\, e^{M - M'} + \sum_j e^{a_j - M'}, \qquad
-        o' = o\, e^{M - M'} + \sum_j e^{a_j - M'} v_j,
+        M' &= \max(M, \max_j a_j), \\
+        s' &= s\, e^{M - M'} + \sum_j e^{a_j - M'}, \\
+        o' &= o\, e^{M - M'} + \sum_j e^{a_j - M'} v_j,
 
     and the output is :math:`o / s` in the end.
 

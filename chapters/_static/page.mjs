@@ -156,8 +156,9 @@
     if (!book || !wide.matches) return;
     const kept = parseInt(sessionStorage.getItem(KEPT), 10);
     const open = [...book.querySelectorAll("li.active")].at(-1);
+    const at = open?.getBoundingClientRect().top;
     if (kept >= 0) book.scrollTop = kept;
-    else if (open?.getBoundingClientRect().top > innerHeight / 2) open.scrollIntoView({ block: "center" });
+    else if (at > innerHeight / 2) book.scrollTop += at - innerHeight / 2; // scrollIntoView would scroll the page as well
   };
   if (book) addEventListener("pagehide", () => sessionStorage.setItem(KEPT, book.scrollTop));
 

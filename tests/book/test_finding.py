@@ -60,6 +60,13 @@ def test_what_can_be_found(built, book):
     assert {term.get_text().removesuffix("#") for term in terms} <= named
 
 
+def test_a_work_is_said_once(built):
+    works = checks.soup(built / "chapters/bibliography.html").select("div.citation")
+    assert len(works) > 40
+    assert all(len(work.select(".label")) == len(work.find_all("p")) == 1 for work in works)
+    assert not [work["id"] for work in works if "$" in work.get_text()]
+
+
 def test_chapters_come_before_exercises_and_lists(book):
     kinds = {kind for _, _, _, kind, *_ in book["rows"]}
     assert kinds == {"chapter", "part", "exercise", "term", "section", "name"}

@@ -42,6 +42,8 @@ MISSED = """
 [...document.querySelectorAll(
     'a[href], button:enabled, textarea, input, summary, select, [tabindex="0"]')]
     .filter(e => e.type !== 'radio' || e.checked)  // the arrow keys lead to the others
+    // in an editor one edits and copies without the buttons of its cell
+    .filter(e => e.tabIndex >= 0 || !e.closest('.cell').querySelector('textarea[data-reached]'))
     .filter(e => e.checkVisibility({visibilityProperty: true}) && !('reached' in e.dataset))
     .map(e => e.outerHTML.slice(0, 200))"""
 # When all that is seen to change has changed: what is folded never does.

@@ -33,14 +33,37 @@ def test_a_folded_answer_opens_with_the_keyboard(visit):
 
 
 def test_code_can_be_copied_with_the_keyboard(visit):
-    tab = visit(CHAPTER, reduced_motion="reduce", permissions=["clipboard-read"]).tab
+    tab = visit(FIRST, reduced_motion="reduce", permissions=["clipboard-read"]).tab
     block = tab.locator("div.highlight:visible", has=tab.locator("button.copybtn")).first
     button = block.locator("button.copybtn")
     button.focus()
     assert float(button.evaluate("b => getComputedStyle(b).opacity")) > 0.9
     tab.keyboard.press("Enter")
     copied = tab.evaluate("navigator.clipboard.readText()")
-    assert copied.strip() == block.locator("pre").first.inner_text().strip()
+    lines = block.locator("pre").first.inner_text().strip().split("\n")
+    assert copied.split("\n") == [line[4:] for line in lines if line.startswith((">>>", "..."))]
+
+
+def test_a_cell_is_one_stop_of_the_keyboard_and_its_run_another(visit):
+    """In the field of its code one edits and copies: the buttons for that are for a mouse."""
+    tab = visit(CHAPTER, permissions=["clipboard-read"]).tab
+    field = tab.locator(".live-code textarea:visible").first
+    field.focus()
+    for keys in ("Control+a", "Control+c", "Tab"):
+        tab.keyboard.press(keys)
+    assert tab.evaluate("navigator.clipboard.readText()") == field.input_value()
+    assert tab.evaluate(FOCUS) == "Run"
+    tab.keyboard.press("Tab")
+    cell = field.evaluate_handle("field => field.closest('.cell')")
+    assert not cell.evaluate("cell => cell.contains(document.activeElement)")
+
+
+@pytest.mark.parametrize("page", ["chapters/stuck", "chapters/troubleshooting", "chapters/api/heads"])
+def test_a_page_opens_at_its_top_and_the_contents_at_the_page(visit, page):
+    tab = visit(page).tab
+    line = tab.locator(".bd-sidebar-primary li.active").last.bounding_box()
+    assert tab.evaluate("scrollY") == 0
+    assert 0 <= line["y"] < 900
 
 
 def test_the_keyboard_opens_and_closes_the_contents_on_a_phone(visit):
@@ -105,6 +128,17 @@ def test_bars_and_tints_stay_where_the_system_chooses_the_colours(visit):
     grounds = {cell.evaluate(drawn) for cell in table.locator("td.d2lmini-more").all()}
     assert "gradient" in bar
     assert len(grounds) > 2  # as many as there are contributions of unlike size
+
+
+def test_tints_of_words_stay_where_the_system_chooses_the_colours(visit):
+    tab = visit("chapters/07-real-models", forced_colors="active").tab
+    tab.locator("[data-explorable]").first.scroll_into_view_if_needed()
+    words = tab.locator(".ex-pieces span")
+    words.first.wait_for()
+    grounds = [word.evaluate("e => getComputedStyle(e).backgroundColor") for word in words.all()]
+    weights = [float(word.evaluate("e => e.style.getPropertyValue('--w')")) for word in words.all()]
+    assert len(set(grounds)) > 2
+    assert grounds[weights.index(max(weights))] != grounds[weights.index(min(weights))]
 
 
 def test_search_finds_the_causal_mask(visit):

@@ -1,7 +1,7 @@
 // Brings the cells of a page to life: Run, Edit, Stop, Reset. Nothing is loaded before the first Run.
 // What the reader writes, and which exercises are solved, stays on this device (see kept.mjs).
 import { colour, editor } from "./editor.mjs";
-import { forget, kept, keep, keptAnything } from "./kept.mjs";
+import { forget, kept, keep, keptAnything, lasts } from "./kept.mjs";
 import { show } from "./output.mjs";
 import { settings } from "./settings.mjs";
 
@@ -65,6 +65,7 @@ class Cell {
       changed: () => this.changed(),
       run: (next) => { this.run(); if (next) this.next?.edit(); },
     });
+    if (!this.area.closest("details")) this.buttons.edit.tabIndex = -1; // the field is the stop before it
   }
   get state() { return this.out.dataset.state; }
   set state(state) {
@@ -217,12 +218,14 @@ function markSolved() {
   }
 }
 
-let forgetting;
+const whereKept = make("span", {});
+const forgetting = make("span", { className: "live-kept" }, whereKept,
+  make("button", { type: "button", onclick: forgetAll }, "Forget it"));
 function sayWhatIsKept() {
   const line = document.querySelector("#run-this-chapter");
   if (!line) return;
-  forgetting ??= make("span", { className: "live-kept" }, " What you change here is kept on this device. ",
-    make("button", { type: "button", onclick: forgetAll }, "Forget it"));
+  whereKept.textContent = lasts() ? " What you change here is kept on this device. "
+    : " This browser stores nothing more, so what you change here is kept until you leave the page. ";
   if (keptAnything()) line.append(forgetting); else forgetting.remove();
 }
 function forgetAll() {

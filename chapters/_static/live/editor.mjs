@@ -4,7 +4,7 @@ const KEYWORDS = "and as assert async await break class continue def del elif el
 const CONSTANTS = ["True", "False", "None"];
 const BUILTINS = "abs all any bool dict enumerate filter float getattr hasattr input int isinstance len list map max min next object open print range repr reversed round set sorted str sum super tuple type zip Exception ValueError TypeError".split(" ");
 const WORD = /(#.*)|((?:[rbfu]{0,2})(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(@[\w.]+)|(\b\d[\w.]*(?:e[+-]\d+)?)|([A-Za-z_]\w*)/gi;
-const HINT = "Ctrl + Enter runs, Tab indents, Esc and then Tab leaves";
+const HINT = "Ctrl + Enter runs. Tab leads on; once you type, it indents, and after Esc it leads on again.";
 
 /** Colour code as the rest of the page is coloured. */
 export function colour(pre, code) {
@@ -36,6 +36,8 @@ export function editor(pre, code, { changed, run }) {
   pre.before(area);
   pre.setAttribute("aria-hidden", "true");
   pre.removeAttribute("tabindex");
+  const copy = box.querySelector(".copybtn"); // a keyboard selects and copies in the field itself
+  if (copy) copy.tabIndex = -1;
   let typing = false; // Tab moves on until something was typed, and again after Escape
   const insert = (text) => {
     // As if typed, so that it can be undone; an empty text would leave the caret elsewhere.

@@ -30,6 +30,11 @@ export function keptAnything() {
   return Object.keys(whole()).length > 0;
 }
 
+/** Tell whether it outlives the page (see _ext/storage.js). */
+export function lasts() {
+  return localStorage.lasts;
+}
+
 /** Forget all of it. */
 export function forget() {
   localStorage.removeItem(NAME);
