@@ -58,7 +58,9 @@ def test_a_cell_is_one_stop_of_the_keyboard_and_its_run_another(visit):
     assert not cell.evaluate("cell => cell.contains(document.activeElement)")
 
 
-@pytest.mark.parametrize("page", ["chapters/stuck", "chapters/troubleshooting", "chapters/api/heads"])
+@pytest.mark.parametrize(
+    "page", ["chapters/stuck", "chapters/troubleshooting", "chapters/api/heads"]
+)
 def test_a_page_opens_at_its_top_and_the_contents_at_the_page(visit, page):
     tab = visit(page).tab
     line = tab.locator(".bd-sidebar-primary li.active").last.bounding_box()
