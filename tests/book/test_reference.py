@@ -42,6 +42,13 @@ def test_each_name_leads_to_its_source_and_back(built, page):
         assert any(f"{page}.html#{signature['id']}" in way for way in ways_back), ways_back
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_property_is_said_in_sentences(built, page):
+    """What stands before a colon in its docstring would be taken for its type."""
+    html = checks.soup(built / f"{page}.html")
+    assert html.select("dl.property .field-list") == []
+
+
 def test_old_addresses_lead_on(built):
     """All names were once on one page: `api.html#d2lmini.softmax` is a row that leads to it."""
     html = checks.soup(built / f"{LIST}.html")

@@ -41,7 +41,8 @@ def test_code_can_be_copied_with_the_keyboard(visit):
     tab.keyboard.press("Enter")
     copied = tab.evaluate("navigator.clipboard.readText()")
     lines = block.locator("pre").first.inner_text().strip().split("\n")
-    assert copied.split("\n") == [line[4:] for line in lines if line.startswith((">>>", "..."))]
+    typed = [line[4:] for line in lines if not line or line.startswith((">>>", "..."))]
+    assert copied.split("\n") == typed
 
 
 def test_a_cell_is_one_stop_of_the_keyboard_and_its_run_another(visit):
