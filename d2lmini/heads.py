@@ -149,7 +149,9 @@ def multi_head_attention(
     r"""Attend in several subspaces at once, and mix the results.
 
     .. math::
-        Q_i &= Q W_Q^{(i)}, \quad K_i = K W_K^{(i)}, \quad V_i = V W_V^{(i)} \\
+        Q_i &= Q W_Q^{(i)} \\
+        K_i &= K W_K^{(i)} \\
+        V_i &= V W_V^{(i)} \\
         \text{head}_i &= \operatorname{Attention}(Q_i, K_i, V_i) \\
         \text{output} &= [\text{head}_1, \dots, \text{head}_h]\, W_O
 

@@ -60,8 +60,11 @@ class MultiHeadAttention(nn.Module):
     r"""Several heads of attention with learned projections, batch first.
 
     .. math::
-        \text{head}_i = \operatorname{Attention}(Q W_Q^{(i)}, K W_K^{(i)}, V W_V^{(i)}), \qquad
-        \text{output} = [\text{head}_1, \dots, \text{head}_h]\, W_O
+        Q_i &= Q W_Q^{(i)} \\
+        K_i &= K W_K^{(i)} \\
+        V_i &= V W_V^{(i)} \\
+        \text{head}_i &= \operatorname{Attention}(Q_i, K_i, V_i) \\
+        \text{output} &= [\text{head}_1, \dots, \text{head}_h]\, W_O
 
     Parameters
     ----------

@@ -109,8 +109,9 @@ class KeyValueStore:
     ) -> Attention[A]:
         r"""Answer with a mixture of all values, the best-matching keys weighing most.
 
-        .. math:: \text{output} = \sum_i \alpha_i v_i, \qquad
-                  \alpha = \operatorname{softmax}\big(a(q, k) / T\big)
+        .. math::
+            \text{output} &= \sum_i \alpha_i v_i \\
+            \alpha &= \operatorname{softmax}\big(a(q, k) / T\big)
 
         Parameters
         ----------

@@ -11,8 +11,9 @@ __all__ = ["TransformerBlock"]
 class TransformerBlock(nn.Module):
     r"""Collect by attention, then work on each token alone.
 
-    .. math:: H = X + \operatorname{MultiHead}(\operatorname{norm}(X)), \qquad
-              Y = H + W_2 \max(0, W_1 \operatorname{norm}(H))
+    .. math::
+        H &= X + \operatorname{MultiHead}(\operatorname{norm}(X)) \\
+        Y &= H + W_2 \max(0, W_1 \operatorname{norm}(H))
 
     As ``torch.nn.TransformerEncoderLayer`` with ``norm_first=True`` and no dropout.
 
