@@ -37,6 +37,7 @@ ON_PAPER = [
         r"right on the page, in your browser (\(.*?\)): press Run",
         r"on its web pages, in a browser \1",
     ),
+    (r" Under its title each chapter says how to get the notebook\.", ""),
     (r", and then move the slider\.", "."),
     (
         r"The slider changes the temperature\. \(Where the slider does not work, the table is",
