@@ -272,6 +272,19 @@ def test_the_words_of_a_drawing_stay_within_it(visit, name, width):
     assert found.evaluate(outside) == []
 
 
+@each
+def test_the_words_of_a_drawing_can_be_read_on_a_phone(visit, name):
+    tab, _, _ = opened(visit, name, width=390)
+    small = tab.evaluate("""() => [...document.querySelectorAll('.ex-drawing svg text')]
+        .map(text => {
+            const drawing = text.ownerSVGElement;
+            const scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+            return [text.textContent, parseFloat(getComputedStyle(text).fontSize) * scale];
+        })
+        .filter(([words, size]) => words && size < 10)""")
+    assert small == []
+
+
 def test_one_head_has_the_room_of_two(visit):
     _, found, _ = opened(visit, "heads", reduced_motion="reduce")
     ends = """root => ['.ex-ground', '.ex-value'].map(kind => root.querySelector(`svg ${kind}`)
