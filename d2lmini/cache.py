@@ -61,7 +61,7 @@ class KeyValueCache:
 
     @property
     def context(self) -> int:
-        """How many earlier positions, those that its first token sees, the next `append` returns."""
+        """How many earlier positions, those its first token sees, the next `append` returns."""
         return len(self) if self.window is None else min(len(self), self.window - 1)
 
     @property
