@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,9 @@ def pages_of(toc: Path) -> list[str]:
     chapters = [chapter for part in parts for chapter in part["chapters"]]
     listed = [page for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
     return [content["root"], *(page["file"] for page in listed)]
+
+
+CHAPTERS = [page for page in pages_of(ROOT / "_toc.yml") if re.match(r"chapters/\d", page)]
 
 
 def once(tmp_path_factory, name: str, make):
