@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 
 from fontTools import subset
+from fontTools.ttLib import TTFont
 
 FACE = Path(__file__).parent / "face"
 NAME = "face.css"
@@ -33,11 +34,24 @@ NOT_TEXT = re.compile(
 )
 
 
+@functools.cache
+def unpacked(name: str) -> bytes:
+    """Return a cut of the face that is not packed as WOFF 2.
+
+    Of a packed font all outlines are read, whichever are wanted; of this one those that are.
+    """
+    plain = io.BytesIO()
+    with TTFont(FACE / f"{name}.woff2", recalcTimestamp=False) as font:
+        font.flavor = None
+        font.save(plain)
+    return plain.getvalue()
+
+
 def subset_of(name: str, letters: frozenset[str]) -> bytes:
     """Return a cut of the face, as WOFF 2, with no more than these letters."""
     options = subset.Options(flavor="woff2", notdef_outline=True, layout_features=["kern", "tnum"])
     packed = io.BytesIO()
-    with subset.load_font(str(FACE / f"{name}.woff2"), options) as font:
+    with subset.load_font(io.BytesIO(unpacked(name)), options) as font:
         subsetter = subset.Subsetter(options)
         subsetter.populate(unicodes={ord(letter) for letter in letters})
         subsetter.subset(font)

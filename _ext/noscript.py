@@ -8,6 +8,8 @@ nothing was chosen, and the setting of the reader's system decides.
 import re
 from pathlib import Path
 
+from paper import BETWEEN, CHOSEN
+
 NAME = "noscript.css"
 RULE = re.compile(r"([^{}]*)\{([^{}]*)\}")
 
@@ -18,13 +20,13 @@ def twins(style: str, theme: str) -> str:
     >>> twins("a{b:c}html[data-theme=dark] a{b:d}html[data-theme=light] a,p{b:e}", "dark")
     'html[data-theme=auto] a{b:d}'
     """
-    chosen = re.compile(rf"\[data-theme=[\"']?{theme}[\"']?\]")
+    chosen = re.compile(CHOSEN[theme])
     found = []
     for selectors, body in RULE.findall(re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)):
-        # A comma inside of :is(...) or :not(...) separates nothing.
-        parts = re.split(r",(?![^()]*\))", selectors)
         ours = [
-            chosen.sub("[data-theme=auto]", part.strip()) for part in parts if chosen.search(part)
+            chosen.sub("[data-theme=auto]", part.strip())
+            for part in BETWEEN.split(selectors)
+            if chosen.search(part)
         ]
         if ours:
             found.append(f"{','.join(ours)}{{{body}}}")

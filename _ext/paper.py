@@ -16,7 +16,9 @@ from public import changed
 
 STYLE = Path(__file__).with_suffix(".css")
 COMMENT_OR_RULE = re.compile(r"/\*.*?\*/|([^{}/]+)\{([^{}]*)\}", re.DOTALL)
-DARK, LIGHT = (rf"\[data-theme=[\"']?{theme}[\"']?\]" for theme in ("dark", "light"))
+BETWEEN = re.compile(r",(?![^()]*\))")  # a comma inside of :is(...) or :not(...) separates nothing
+CHOSEN = {theme: rf"\[data-theme=[\"']?{theme}[\"']?\]" for theme in ("dark", "light")}
+DARK, LIGHT = CHOSEN.values()
 NARROW = re.compile(r"@media\s*\(max-width:[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
 HEADERLINK = ".headerlink"
 PAGE_WITHIN = '.toctree-wrapper > span[id^="document-"]'  # one that another page lists
@@ -63,8 +65,7 @@ def light(style: str) -> str:
     def split(found: re.Match) -> str:
         if not found[1] or "data-theme" not in found[1]:
             return found[0]
-        # A comma inside of :is(...) or :not(...) separates nothing.
-        parts = [part.strip() for part in re.split(r",(?![^()]*\))", found[1])]
+        parts = [part.strip() for part in BETWEEN.split(found[1])]
         dark = [part for part in parts if re.search(rf"(?<!:not\(){DARK}", part)]
         bright = [part for part in parts if re.search(LIGHT, part)]
         twins = [re.sub(LIGHT, "[data-theme=dark]", part) for part in bright]

@@ -66,7 +66,10 @@ def measure(address: str, device: str) -> dict:
 
 def main() -> int:
     """Measure the first page and every chapter."""
-    pages = ["chapters/index", *sorted(f"chapters/{p.stem}" for p in HTML.glob("chapters/0*.html"))]
+    pages = [
+        "chapters/index",
+        *sorted(f"chapters/{p.stem}" for p in HTML.glob("chapters/[0-9]*.html")),
+    ]
     handler = functools.partial(Compressing, directory=str(HTML))
     missed = 0
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as web:

@@ -7,6 +7,7 @@ The table above the mark is written by hand, and the tests hold the imports to i
 
 import ast
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,6 +33,23 @@ def first_line(path: Path) -> str:
     if not line.endswith("."):
         raise ValueError(f"{path}: begin it with one line that says what it is for, in a sentence")
     return line
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield the name of all that a file imports, wherever in it; not what a type checker reads."""
+    nodes: list[ast.AST] = [ast.parse(path.read_text("utf8"))]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            nodes += node.orelse
+            continue
+        nodes += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "d2lmini":
+            yield from (f"d2lmini.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
 
 
 def page(now: str) -> str:

@@ -33,7 +33,7 @@ def test_versions_are_the_pinned_ones():
         assert f"{FROM_CONDA[name]}>={oldest}" in PROJECT
     for line in pip:
         name, version = line.split("==")
-        assert PINS[name] == version
+        assert PINS[name] == version, "what is pinned in requirements.txt stands here again"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "chapters").glob("*.ipynb")), ids=lambda p: p.stem)

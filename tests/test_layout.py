@@ -1,6 +1,5 @@
 """LAYOUT.md names every module, and what it says of the imports of each folder holds."""
 
-import ast
 import re
 import subprocess
 import sys
@@ -17,22 +16,8 @@ IN_EXT = {path.stem for path in layout.modules("_ext")}  # they import each othe
 
 
 def imported(path):
-    """Yield what a file imports, a folder of ours or a library; not what a type checker reads."""
-    nodes = [ast.parse(path.read_text("utf8"))]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            nodes += node.orelse
-            continue
-        nodes += ast.iter_child_nodes(node)
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [node.module or "."]
-            if node.module == "d2lmini":
-                names = [f"d2lmini.{alias.name}" for alias in node.names]
-        yield from map(folder_of, names)
+    """Yield what a file imports, a folder of ours or a library."""
+    yield from map(folder_of, layout.imports(path))
 
 
 def folder_of(name):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import d2lmini
+from scripts import layout
 
 PACKAGE = Path(d2lmini.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -32,26 +33,10 @@ def run_python(code):
 
 
 def imports_of(path):
-    """Yield the top-level package of every import, wherever in the file; ours with its module.
-
-    What a type checker alone reads is left out.
-    """
-    nodes = [ast.parse(path.read_text("utf8"))]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            nodes += node.orelse
-            continue
-        nodes += ast.iter_child_nodes(node)
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = ["." * node.level + (node.module or "")]
-        else:
-            continue
-        for name in names:
-            parts = name.split(".")
-            yield ".".join(parts[:2]) if parts[0] == "d2lmini" else parts[0] or name
+    """Yield the top-level package of every import; ours with its module."""
+    for name in layout.imports(path):
+        parts = name.split(".")
+        yield ".".join(parts[:2]) if parts[0] == "d2lmini" else parts[0] or name
 
 
 IMPORTS = {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,9 @@ def build(source: Path, output: Path, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def public_config(source: Path, folder: Path, public: dict = PUBLIC) -> Path:
+def public_config(
+    source: Path, folder: Path, public: dict = PUBLIC, *, brings_python: bool = False
+) -> Path:
     """Write the configuration that a book would have if it were published; return its path."""
     config = yaml.safe_load((source / "_config.yml").read_text("utf8"))
     sphinx = config["sphinx"]
@@ -30,8 +33,7 @@ def public_config(source: Path, folder: Path, public: dict = PUBLIC) -> Path:
         name: str(source / path) for name, path in sphinx["local_extensions"].items()
     }
     sphinx["config"]["public"] = dict(public)
-    if public and os.environ.get("PYODIDE_DIR"):  # as the workflow publishes it
-        sphinx["config"]["live"] = {"self_host": True}
+    sphinx["config"]["live"] = {"self_host": brings_python}
     path = folder / "public.yml"
     path.write_text(yaml.safe_dump(config), "utf8")
     return path
@@ -52,6 +54,9 @@ def pages_of(toc: Path) -> list[str]:
     chapters = [chapter for part in parts for chapter in part["chapters"]]
     listed = [page for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
     return [content["root"], *(page["file"] for page in listed)]
+
+
+CHAPTERS = [page for page in pages_of(ROOT / "_toc.yml") if re.match(r"chapters/\d", page)]
 
 
 def once(tmp_path_factory, name: str, make):
@@ -82,7 +87,8 @@ def built(building):
 
 def publish(folder: Path) -> tuple[int, str]:
     """Build the book as if it were published, in the folder of a site."""
-    config = public_config(ROOT, folder)
+    brings_python = bool(os.environ.get("PYODIDE_DIR"))  # as the workflow publishes it
+    config = public_config(ROOT, folder, brings_python=brings_python)
     status, said = build(ROOT, folder, "--config", str(config))
     if status == 0:
         (folder / "site").mkdir()

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shutil
 from urllib.parse import unquote
 
 import pytest
@@ -52,9 +53,10 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def book(tmp_path_factory):
-    """Return the page that is printed, and the PDF."""
+def book(tmp_path_factory, built):
+    """Return the page that is printed, and the PDF; after `make book`, what was read is kept."""
     folder = tmp_path_factory.mktemp("paper")
+    shutil.copytree(built.parent / ".doctrees", folder / "_build" / ".doctrees")
     page = pdf.build_page(folder / "_build")
     target = folder / "book.pdf"
     pdf.print_page(page, target, BROWSER)
@@ -246,14 +248,6 @@ TOGETHER = """() => {
 }"""
 
 
-def test_nothing_is_torn_at_a_seam(sheet):
-    pairs = sheet.evaluate(TOGETHER)
-    page = pdf.page_numbers(sheet.pdf(prefer_css_page_size=True))
-    assert len(pairs) > sheet.locator("h2").count()
-    torn = [pair[:2] for pair in pairs if page[pair[2]] != page[pair[3]]]
-    assert not torn
-
-
 # Where each block begins is in the PDF, if something links to it; how high it is, on the sheet.
 BLOCKS = """() => {
     const kinds = ":is(h1, h2, h3, h4, p, li, pre, img, tr, dt, figcaption, .katex-display)";
@@ -274,13 +268,27 @@ MARGINS = 25 * 72 / 25.4, 20 * 72 / 25.4  # below and above the text, in points:
 EMPTY = 0.6  # of the text's height: what is left where a figure as high as allowed does not fit
 
 
-def test_no_page_is_half_empty_within_a_chapter(sheet):
-    blocks = sheet.evaluate(BLOCKS)
+@pytest.fixture(scope="module")
+def marked(sheet):
+    """Return the pairs, the blocks, the page and the height of each, and how high a page is."""
+    pairs, blocks = sheet.evaluate(TOGETHER), sheet.evaluate(BLOCKS)
     reader = PdfReader(io.BytesIO(sheet.pdf(prefer_css_page_size=True)))
     places = {
         unquote(name.removeprefix("/")): (reader.get_destination_page_number(place), place.top)
         for name, place in reader.named_destinations.items()
     }
+    return pairs, blocks, places, float(reader.pages[0].mediabox.height)
+
+
+def test_nothing_is_torn_at_a_seam(sheet, marked):
+    pairs, _, places, _ = marked
+    assert len(pairs) > sheet.locator("h2").count()
+    torn = [pair[:2] for pair in pairs if places[pair[2]][0] != places[pair[3]][0]]
+    assert not torn
+
+
+def test_no_page_is_half_empty_within_a_chapter(marked):
+    _, blocks, places, height_of_page = marked
     ends, last = {}, set()
     for name, height, is_first in blocks:
         page, top = places[name]
@@ -288,7 +296,7 @@ def test_no_page_is_half_empty_within_a_chapter(sheet):
         last |= {page - 1} if is_first else set()
     last.add(max(ends))
     bottom, above = MARGINS
-    room = float(reader.pages[0].mediabox.height) - bottom - above
+    room = height_of_page - bottom - above
     empty = {page + 1: round((end - bottom) / room, 2) for page, end in ends.items()}
     assert len(empty) > 100
     found = {page: share for page, share in empty.items() if share > EMPTY}

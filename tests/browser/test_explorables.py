@@ -85,7 +85,7 @@ def test_nobody_is_shut_out(visit, name):
     if waiting:  # else it was near the top and there at once
         jump = found.evaluate("root => root.offsetHeight") - waiting
         assert abs(jump) <= 10, "what is below it would jump: mend its size or how tall it is"
-    here = f"{{include: [['[data-explorable={name}]']]}}"
+    here = f"[data-explorable={name}]"
     for scheme in ("light", "dark"):
         tab.emulate_media(color_scheme=scheme)
         tab.locator(f"html[data-theme={scheme}]").wait_for(state="attached")

@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.book.building import ROOT, pages_of
+from tests.book.building import CHAPTERS
 
 FIRST, CHAPTER = "chapters/index", "chapters/03-scaled-dot-product"
-CHAPTERS = [page for page in pages_of(ROOT / "_toc.yml") if page.startswith("chapters/0")]
 FOUND = "#pst-search-dialog .found a"
 MARKED = """[...CSS.highlights.get('found') ?? []].map(range => [
     range.startContainer.data.slice(range.startOffset, range.endOffset),

@@ -9,11 +9,10 @@ from PIL import Image
 
 from scripts import first_page
 from tests.book import checks
-from tests.book.building import ROOT, pages_of
+from tests.book.building import CHAPTERS, ROOT, pages_of
 from tests.browser.test_every_page import MOST_BYTES, MOST_REQUESTS, shuts_nobody_out
 
 PAGES = [*pages_of(ROOT / "_toc.yml"), "search", "genindex", "404"]
-CHAPTERS = [page for page in PAGES if page.startswith("chapters/0")]
 SHIFT = """() => new Promise(done => {
     let total = 0;
     new PerformanceObserver(list => list.getEntries().forEach(e => total += e.value))

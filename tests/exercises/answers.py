@@ -1,15 +1,22 @@
 """What the tests of the exercises share: answers made from their texts."""
 
+import functools
 import importlib.util
 
 import numpy as np
 import pytest
 
-from d2lmini.exercises import exercises
+from d2lmini.exercises import exercises, grade
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 EXERCISES = exercises()
 MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.mistakes]
+
+
+@functools.cache
+def graded(name, fn):
+    """Grade an answer once, for all that is said of it."""
+    return grade(fn, name=name)
 
 
 def on(exercise, *values):

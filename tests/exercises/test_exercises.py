@@ -11,7 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from answers import EXERCISES, MISTAKES, assert_fits_a_terminal, on, run_text
+from answers import (
+    EXERCISES,
+    HAS_TORCH,
+    MISTAKES,
+    assert_fits_a_terminal,
+    graded,
+    on,
+    run_text,
+)
 
 from d2lmini.exercises import grade
 from d2lmini.exercises.grading import (
@@ -20,6 +28,7 @@ from d2lmini.exercises.grading import (
     outcomes_of,
     same_outcomes,
 )
+from scripts import stuck
 
 each = pytest.mark.parametrize("exercise", [on(exercise) for exercise in EXERCISES])
 DIFFICULTIES = ["warm-up", "easy", "medium", "hard"]
@@ -147,12 +156,19 @@ def test_the_cases_are_fixed_small_and_not_square(exercise):
 @pytest.mark.parametrize(("exercise", "mistake"), [on(*pair) for pair in MISTAKES])
 def test_a_known_mistake_is_found_under_its_own_name(exercise, mistake):
     for fn in (mistake.fn, *mistake.also):
-        result = grade(fn, name=exercise.name)
+        result = graded(exercise.name, fn)
         assert result.status in ("wrong", "error")
         assert result.mistake == mistake.id, result
         assert result.says == mistake.says
         assert not result
         assert_fits_a_terminal(repr(result))
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="the page has the mistakes in modules too")
+def test_if_you_are_stuck_is_up_to_date():
+    """Here, where each mistake has been graded."""
+    text = stuck.PAGE.read_text("utf-8")
+    assert text == stuck.page(text, graded), "run python scripts/stuck.py"
 
 
 def shapes(things):

@@ -332,10 +332,11 @@ def test_the_weights_of_models_come_only_when_they_are_used():
 
 @pytest.mark.skipif(not os.environ.get("PYODIDE_DIR"), reason="PYODIDE_DIR is not set")
 @pytest.mark.skipif(not shutil.which("node"), reason="Node is not installed")
-def test_what_a_first_run_imports_is_bytecode_and_every_hash_is_right(tmp_path):
-    library = tmp_path / "library.zip"
-    library.write_bytes(live.pack())
-    folder = tmp_path / "pyodide"
+def test_what_a_first_run_imports_is_bytecode_and_every_hash_is_right(published_site, tmp_path):
+    """In the book that was published, where Pyodide has compiled it."""
+    (hosted,) = published_site.glob("book/_static/live/pyodide-*")
+    folder, library = tmp_path / "pyodide", tmp_path / "library.zip"
+    shutil.copytree(hosted, folder)
     hashes = live.host_pyodide(folder, library)
     assert list(hashes) == list(live.HASHES)
     files = zipfile.ZipFile(folder / "python_stdlib.zip").namelist()
@@ -351,6 +352,8 @@ def test_what_a_first_run_imports_is_bytecode_and_every_hash_is_right(tmp_path):
         assert hashlib.sha256(content).hexdigest() == one["sha256"], one["file_name"]
     for name, said in hashes.items():
         assert said == live.integrity(hashlib.sha256((folder / name).read_bytes()))
+    worker = (hosted.parent / "worker.mjs").read_text("utf8")
+    assert all(said in worker for said in hashes.values())
     code = folder / "python_stdlib.zip"
     code.write_bytes(b"other")
     assert live.host_pyodide(folder, library) != hashes, "what is there is what is hashed"
