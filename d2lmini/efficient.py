@@ -349,9 +349,9 @@ def _one_matrix_at_a_time(
 
 
 def _scores_near_0(query: Array, key: Array, value: Array, scale: float) -> bool:
-    """Tell whether sums of 2^b and of 2^b v fit as they are, since |q · k| ≤ |q| |k|."""
+    """Tell whether 2^b and 2^b v neither overflow nor vanish, since |q · k| ≤ |q| |k|."""
     q, k, v = (math.sqrt(np.vecdot(x, x).max()) for x in (query, key, value))
-    return q * k * abs(scale) * BINARY <= NEAR and v < math.inf
+    return q * k * abs(scale) * BINARY <= NEAR and 2.0**-NEAR <= v < math.inf
 
 
 # PyTorch
