@@ -19,6 +19,7 @@ from d2lmini._arrays import (
     values_if_known,
 )
 from d2lmini._checks import check_mask, whole_number
+from d2lmini._gradients import softmax_in_place
 
 __all__ = ["masked_softmax", "softmax"]
 
@@ -51,8 +52,6 @@ def _masked_softmax(
         scores = _filled(xp, scores, blind, 0.0, overwrite)
     recorded = getattr(scores, "requires_grad", False)
     if overwrite and recorded and hidden is not None:
-        from d2lmini._gradients import softmax_in_place
-
         weights = softmax_in_place(scores, hidden)  # (..., n, m)
     else:
         weights = _softmax(xp, scores, axis, out=scores if overwrite and not recorded else None)
