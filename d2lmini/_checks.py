@@ -212,6 +212,8 @@ def batch_of(query: Array, key: Array) -> tuple[int, ...]:
 def broadcasts_to(x: Array, shape: tuple[int, ...]) -> bool:
     """Tell whether each axis of `x`, counted from the last, is 1 or that of `shape`."""
     own = tuple(x.shape)
+    if own == shape:
+        return True
     pairs = zip(reversed(own), reversed(shape), strict=False)
     return len(own) <= len(shape) and all(a == 1 or a == b for a, b in pairs)
 

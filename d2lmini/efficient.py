@@ -41,6 +41,7 @@ __all__ = ["linear_attention", "linformer_attention", "lsh_attention", "tiled_at
 BINARY = math.log2(math.e)  # e^a = 2^(a · this)
 ROWS, COLUMNS = 256, 512  # queries and keys of a tile: its scores stay in a processor's cache
 STRIP = 256  # queries whose mask is in memory at once, where PyTorch's kernel needs one
+NEAR = 32  # scores (of powers of 2) no further from 0 than this can be summed without a shift
 CHUNK = 64  # tokens between two states of the recurrence
 
 # Of some keys: the largest score, the sum of the weights measured from it, the sum of the values.
@@ -54,18 +55,20 @@ def _tiled_attention(
     key: A,  # (..., m, d)
     value: A,  # (..., m, d_v)
     mask: A | None,  # (..., n, m)
-    causal: bool,
+    triangle: A | None,  # (rows, rows), where it is causal
     scale: float,
     rows: int,
     columns: int,
+    near: bool = False,
 ) -> A:
-    """Return the output of attention, never with more scores in memory than those of a tile."""
+    """Return the output of attention, never with more scores in memory than those of a tile.
+
+    `near` says that no score is far from 0, and none need be looked for that is the largest.
+    """
     n, m = query.shape[-2], key.shape[-2]
-    triangle, blind = None, 0
-    if causal:
-        row = xp.arange(min(rows, n), device=query.device)
-        triangle = _no_later_key(row, row[:, None]).mT  # in memory key by key, as scores are
-        blind = max(n - m, 0)  # so many queries come before all keys
+    blind = 0 if triangle is None else max(n - m, 0)  # so many queries come before all keys
+    if near and mask is None and triangle is not None:
+        triangle = xp.astype(triangle, query.dtype)  # a product within one dtype is quicker
     shape = (*query.shape[:-2], blind, value.shape[-1])
     outputs = [xp.zeros(shape, dtype=value.dtype, device=value.device)]
     for top in range(blind, n, rows):
@@ -74,10 +77,18 @@ def _tiled_attention(
         state = None
         for left, right, visible in _tiles(mask, triangle, top, bottom, n, m, columns):
             scores = (key[..., left:right, :] @ q.mT).mT  # (..., rows, columns), as Q Kᵀ
-            state = _partial(xp, scores, value[..., left:right, :], visible, before=state)
+            state = _partial(xp, scores, value[..., left:right, :], visible, state, near)
         assert state is not None
         outputs.append(_finished(xp, state))
     return xp.concat(outputs, axis=-2)
+
+
+def _triangle(xp: Any, causal: bool, rows: int, query: Array) -> Any:
+    """Return what the tiles on the diagonal hide; None if nothing."""
+    if not causal:
+        return None
+    row = xp.arange(min(rows, query.shape[-2]), device=query.device)
+    return _no_later_key(row, row[:, None]).mT  # in memory key by key, as scores are
 
 
 def _tiles(
@@ -100,21 +111,33 @@ def _tiles(
 
 
 def _partial(
-    xp: Any, scores: A, value: A, visible: A | None = None, before: State[A] | None = None
+    xp: Any,
+    scores: A,
+    value: A,
+    visible: A | None = None,
+    before: State[A] | None = None,
+    near: bool = False,
 ) -> State[A]:
     """Return M = max bⱼ, Σ 2^(bⱼ - M) and Σ 2^(bⱼ - M) vⱼ of some keys and of those `before`.
 
-    Here b = a log₂ e, so that 2^b = e^a. The scores are used up. In memory they best lie key by
-    key: NumPy compares whole rows of queries more quickly than the keys within a row.
+    Here b = a log₂ e, so that 2^b = e^a. M cancels out in the end; with scores `near` 0 it is 0.
+    The scores are used up. In memory they best lie key by key: NumPy compares whole rows of queries
+    more quickly than the keys within a row.
     """
-    if visible is not None:
-        scores = _hidden(xp, scores, ~visible)
-    fixed = scores.detach() if is_torch(scores) else scores  # what is subtracted cancels out
-    largest = xp.max(fixed, axis=-1, keepdims=True)  # (..., n, 1)
-    if before is not None:
-        largest = xp.maximum(before[0], largest)
-    shift = _finite(xp, largest)
-    e = _power_from(xp, scores, shift, masked=visible is not None)  # (..., n, m)
+    if near:
+        shift = largest = xp.zeros((1, 1), dtype=scores.dtype)
+        e = xp.exp2(scores, out=scores)
+        if visible is not None:
+            e *= visible
+    else:
+        if visible is not None:
+            scores = _hidden(xp, scores, ~visible)
+        fixed = scores.detach() if is_torch(scores) else scores  # what is subtracted cancels out
+        largest = xp.max(fixed, axis=-1, keepdims=True)  # (..., n, 1)
+        if before is not None:
+            largest = xp.maximum(before[0], largest)
+        shift = _finite(xp, largest)
+        e = _power_from(xp, scores, shift, masked=visible is not None)  # (..., n, m)
     total = e @ xp.ones((e.shape[-1], 1), dtype=e.dtype, device=e.device)  # a sum, but quicker
     mixed = e @ value  # (..., n, d_v)
     if before is not None:
@@ -272,7 +295,8 @@ def _by_the_best_way(
             return _kernel_attention(query, key, value, mask, causal, scale)
         mask = None if mask is None else _whole_mask(xp, mask, query, key)
         query, key, value = _wide(xp, query, key, value)
-        return _tiled_attention(xp, query, key, value, mask, causal, scale, rows, columns)
+        triangle = _triangle(xp, causal, rows, query)
+        return _tiled_attention(xp, query, key, value, mask, triangle, scale, rows, columns)
 
 
 def _on_one_batch(xp: Any, *arrays: Array) -> tuple[Array, ...]:
@@ -314,12 +338,20 @@ def _one_matrix_at_a_time(
     *batch, n, _ = query.shape
     mask = None if mask is None else _whole_mask(xp, mask, query, key)
     small = math.prod(batch) * n * key.shape[-2] <= ROWS * COLUMNS
+    triangle = _triangle(xp, causal, rows, query)
     output = xp.empty((*batch, n, value.shape[-1]), dtype=value.dtype)
     for item in [...] if small else np.ndindex(*batch):
         q, k, v = _wide(xp, query[item], key[item], value[item])
         seen = None if mask is None else mask[item]
-        output[item] = _tiled_attention(xp, q, k, v, seen, causal, scale, rows, columns)
+        near = _scores_near_0(q, k, v, scale)
+        output[item] = _tiled_attention(xp, q, k, v, seen, triangle, scale, rows, columns, near)
     return output
+
+
+def _scores_near_0(query: Array, key: Array, value: Array, scale: float) -> bool:
+    """Tell whether 2^b and 2^b v neither overflow nor vanish, since |q · k| ≤ |q| |k|."""
+    q, k, v = (math.sqrt(np.vecdot(x, x).max()) for x in (query, key, value))
+    return q * k * abs(scale) * BINARY <= NEAR and 2.0**-NEAR <= v < math.inf
 
 
 # PyTorch

@@ -211,10 +211,15 @@ class MultiHeadAttention(nn.Module):
         cache: KeyValueCache | None,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """Check the inputs; return them in the dtype of the weights, the mask with a head axis."""
-        query = module_input("query", query, self.w_q.weight, self.w_q.in_features)
-        key = module_input("key", key, self.w_k.weight, self.w_k.in_features)
-        value = module_input("value", value, self.w_v.weight, self.w_v.in_features)
-        check_rows(query, key, value)
+        w_q, w_k, w_v = self.w_q, self.w_k, self.w_v
+        on_itself = key is query and value is query
+        query = module_input("query", query, w_q.weight, w_q.in_features)
+        if on_itself and w_q.in_features == w_k.in_features == w_v.in_features:
+            key = value = query  # to ask once is enough
+        else:
+            key = module_input("key", key, w_k.weight, w_k.in_features)
+            value = module_input("value", value, w_v.weight, w_v.in_features)
+            check_rows(query, key, value)
         if not (cache is None or isinstance(cache, KeyValueCache)):
             raise TypeError(f"cache must be a KeyValueCache, got {type(cache).__name__}")
         num_cached = 0 if cache is None else cache.context

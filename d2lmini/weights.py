@@ -19,6 +19,7 @@ from d2lmini._arrays import (
     values_if_known,
 )
 from d2lmini._checks import check_mask, whole_number
+from d2lmini._gradients import softmax_in_place
 
 __all__ = ["masked_softmax", "softmax"]
 
@@ -43,16 +44,20 @@ def _masked_softmax(
     fresh memory takes more time than arithmetic.
     """
     overwrite = overwrite and may_be_overwritten(scores, *(() if mask is None else (mask,)))
-    if mask is not None:
-        scores = _filled(xp, scores, ~mask, -math.inf, overwrite)
+    hidden = None if mask is None else ~mask
+    if hidden is not None:
+        scores = _filled(xp, scores, hidden, -math.inf, overwrite)
     blind = _rows_without_key(xp, scores, axis)  # (..., n, 1)
     if blind is not None:  # -inf only would give NaN, and NaN a gradient NaN
         scores = _filled(xp, scores, blind, 0.0, overwrite)
-    in_place = overwrite and not getattr(scores, "requires_grad", False)
-    weights = _softmax(xp, scores, axis, out=scores if in_place else None)  # (..., n, m)
+    recorded = getattr(scores, "requires_grad", False)
+    if overwrite and recorded and hidden is not None:
+        weights = softmax_in_place(scores, hidden)  # (..., n, m)
+    else:
+        weights = _softmax(xp, scores, axis, out=scores if overwrite and not recorded else None)
     if blind is not None:
         weights = xp.where(blind, 0.0, weights)
-    if mask is not None and not in_place:  # it is 0 there: now its gradient is, too, not inf · 0
+    if mask is not None and not overwrite:  # it is 0 there: now its gradient is, too, not inf · 0
         weights = xp.where(mask, weights, 0.0)
     return weights
 

@@ -85,13 +85,28 @@ def test_what_is_compared_computes_the_same():
     torch.testing.assert_close(peers.naive(query, key, value, mask=mask), masked)
 
 
-def test_a_ratio_is_to_the_one_that_is_named():
-    total = []
-    functions = {"one": lambda: total.append(sum(range(200_000))), "two": lambda: None}
+@pytest.mark.parametrize(("seconds", "rounds"), [(1e-9, 9), (60, 99)])
+def test_a_ratio_is_to_the_one_that_is_named(seconds, rounds, monkeypatch):
+    monkeypatch.setattr(measure, "SECONDS", seconds)
+    ran = []
+    functions = {
+        "one": lambda: ran.append(sum(range(20_000))),
+        "two": lambda: ran.append("two"),
+        "three": lambda: ran.append(sum(range(60_000))),
+    }
     found = measure.ratios(functions, "one")
     assert found["one"] == 1
-    assert found["two"] < 1
-    assert len(total) == measure.RUNS + 1
+    assert found["two"] < 1 < found["three"]
+    one, three = sum(range(20_000)), sum(range(60_000))
+    assert ran == [one, "two", one, three] * (rounds + 1)  # each after a run of what it is to
+
+
+def test_a_ratio_is_the_median_of_those_of_each_moment(monkeypatch):
+    """Not the ratio of two medians: the machine may be slow in half of the rounds."""
+    moments = iter([1.0, 2.0] * 2 + [10.0, 20.0, 1.0, 2.0, 10.0, 20.0, 1.0, 2.0, 10.0, 20.0] * 10)
+    monkeypatch.setattr(measure, "seconds", lambda function: next(moments))
+    monkeypatch.setattr(measure, "SECONDS", 1e-9)
+    assert measure.ratios({"one": None, "two": None}, "one") == {"one": 1, "two": 2}
 
 
 def test_without_the_others_it_says_what_to_do(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """attention: score, mask, softmax, weighted sum."""
 
+import functools
+
 import numpy as np
 import oracles
 import pytest
@@ -628,6 +630,36 @@ def test_one_input_that_learns_is_enough_for_gradients(learned):
     assert torch.allclose(weights, plain.weights)
     output.square().sum().backward()
     assert torch.allclose(arrays[learned].grad, all_learn[learned].grad)
+
+
+@needs_torch
+def test_the_gradients_written_by_hand_are_those_that_are_recorded():
+    """Also twice, and of many outputs at once; one query sees nothing."""
+    import torch
+
+    leaves = tuple(torch.randn(2, n, 4, dtype=torch.float64, requires_grad=True) for n in (3, 5, 5))
+    mask = torch.rand(2, 3, 5) < 0.6
+    mask[0, 1] = False
+
+    def by_hand(*leaves):
+        return attention(*leaves, mask=mask)
+
+    def recorded(*leaves):
+        return attention(*leaves, mask=mask, score=lambda q, k: scaled_dot_product_score(q, k))
+
+    def twice(function):
+        output, weights = function(*leaves)
+        once = torch.autograd.grad(
+            output.square().sum() + weights.sin().sum(), leaves, create_graph=True
+        )
+        return *once, *torch.autograd.grad(sum(x.square().sum() for x in once), leaves)
+
+    assert "SoftmaxInPlace" in type(by_hand(*leaves).weights.grad_fn.next_functions[1][0]).__name__
+    for one, other in zip(twice(by_hand), twice(recorded), strict=True):
+        torch.testing.assert_close(one, other)
+    jacobian = functools.partial(torch.autograd.functional.jacobian, inputs=leaves, vectorize=True)
+    one, other = (jacobian(lambda *x, f=f: f(*x).output) for f in (by_hand, recorded))
+    torch.testing.assert_close(one, other)
 
 
 @needs_torch

@@ -79,6 +79,29 @@ def test_scores_of_any_size(xp, size):
         np.testing.assert_allclose(output, oracles.attention(query, key, value)[0], rtol=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e-36, 1e-9, 1, 1e9, 1e18, 1e19, 1e34])
+@pytest.mark.parametrize("score", [-40, -20, 0, 20, 40])
+def test_values_of_any_size_with_scores_of_any_size(xp, size, score):
+    """Small scores need no shift, but 2^score times a value must neither overflow nor vanish."""
+    query, key, value = np.ones((300, 4)) * score / 2, np.ones((600, 4)), random(np, 0, 600, 3)
+    key[1::2, :] = 0.9
+    for hidden in ({}, {"mask": random(np, 1, 300, 600) > 0}, {"causal": True}):
+        right = attention(query, key, value, **hidden).output
+        arrays = (xp.asarray(x, dtype=xp.float32) for x in (query, key, value * size))
+        options = {name: xp.asarray(x) if name == "mask" else x for name, x in hidden.items()}
+        found = tiled_attention(*arrays, **options, block_size=128)
+        assert_close(found / size, right, scale=4)
+
+
+@pytest.mark.parametrize("broken", ["query", "key", "value"])
+def test_nan_is_not_lost(xp, broken):
+    arrays = {name: random(xp, i, 9, 4) for i, name in enumerate(("query", "key", "value"))}
+    arrays[broken][5, 1] = float("nan")
+    found, right = tiled_attention(**arrays), attention(**arrays).output
+    assert xp.isnan(found).tolist() == xp.isnan(right).tolist()
+    assert xp.any(xp.isnan(found))
+
+
 @pytest.mark.parametrize("block_size", [1, 2, 5])
 def test_scores_that_overflow_and_hidden_ones_leave_nothing(xp, block_size):
     """What is hidden has weight 0 exactly, however large its value; so has a score of -inf."""

@@ -1,0 +1,48 @@
+"""A chapter is read in one sitting: so many words and cells before its exercises, and no more."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
+LIMITS = {"08-attention-at-scale": (2500, 40)}  # words, shown cells with code
+UNSEEN = {"remove-cell", "hide-cell"}
+MARKUP = re.compile(
+    r"^\([\w-]+\)=$"  # a label
+    r"|(?<=\])\([^)]*\)"  # where a link leads
+    r"|</?\w[^>]*>"  # a tag
+    r"|^[#>|*-]+ ",  # what a line begins with
+    re.MULTILINE,
+)
+
+
+def before_the_exercises(name):
+    """Return the words of the text, and how many cells with code a reader sees."""
+    cells = json.loads((CHAPTERS / f"{name}.ipynb").read_text("utf8"))["cells"]
+    last = next(i for i, cell in enumerate(cells) if cell["id"] == "exercises")
+    words, shown = [], 0
+    for cell in cells[:last]:
+        if cell["cell_type"] == "markdown":
+            words += MARKUP.sub("", "".join(cell["source"])).split()
+        else:
+            shown += not UNSEEN & set(cell["metadata"].get("tags", []))
+    return words, shown
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_chapter_is_no_longer_than_it_may_be(name):
+    most_words, most_cells = LIMITS[name]
+    words, cells = before_the_exercises(name)
+    reason = "a reader is to finish it in one sitting: shorten it, or move something to another"
+    assert len(words) <= most_words, f"{name} has {len(words)} words of {most_words}; {reason}"
+    assert cells <= most_cells, f"{name} shows {cells} cells of {most_cells}; {reason}"
+    assert len(words) > most_words / 2 and cells > 0, "nothing was counted"
+
+
+def test_markup_is_no_word():
+    text = "(a-label)=\n## Two words\n\n> **Note.** Not *[here](there.md#x)*, <b>but</b> *so*.\n"
+    assert MARKUP.sub("", text).split() == (
+        ["Two", "words", "**Note.**", "Not", "*[here]*,", "but", "*so*."]
+    )
