@@ -294,15 +294,16 @@ def _leaves_names_out(words: Words, layout: Layout) -> bool:
 
 
 def _wanted_side(rows: int, columns: int, queries: int, keys: int) -> float:
-    """Return the side of a cell on a page with room enough: the panels fill its width.
+    """Return the side of a cell on a page with room enough: panels that fill the page's width.
 
-    A single column of panels stays lower than a screen.
+    A single column of panels is lower than a screen, unless its cells would get too small.
     """
-    wide = {1: 4.6, 2: 2.5, 3: 2.0, 4: 1.55}.get(columns, 1.35)
-    tall = max(3.5 / rows, wide if columns > 1 else 1.2)
-    if columns == 1:
-        tall = min(max(tall, 0.035 * queries), 4.8)  # many tokens get a larger panel
-    return min(wide / keys, tall / queries, WIDEST_CELL)
+    length = max(queries, keys)
+    if columns > 1:
+        panel = {2: 2.5, 3: 2.0, 4: 1.55}.get(columns, 1.35)
+        return min(panel / length, WIDEST_CELL)
+    least = min(max(2.2, 0.035 * length), 4.8)  # many tokens get a larger panel
+    return min(4.6 / keys, max(3.5 / (rows * queries), least / length), WIDEST_CELL)
 
 
 def _up(inches: float, dpi: int = PNG_DPI) -> float:
