@@ -285,10 +285,16 @@ def fitting_layout(
 
 
 def _leaves_names_out(words: Words, layout: Layout) -> bool:
-    """Tell whether a little more width could give more cells their name."""
+    """Tell whether a little more width could give more cells their name.
+
+    A number is known from its neighbours.
+    """
     named = [(words.xticks, layout.xticks), (words.yticks, layout.yticks)]
     return any(
-        names and len(ticks.texts) < len(names) and len(names) * NAMED_CELL <= MAX_WIDTH
+        names
+        and len(ticks.texts) < len(names)
+        and len(names) * NAMED_CELL <= MAX_WIDTH
+        and not all(name.isdecimal() for name in names)
         for names, ticks in named
     )
 
