@@ -89,7 +89,7 @@ def block() -> Shown:
         d.text((x, 0.2), "tokens: i like to eat …")
         embedding = step(d, x, 0.75, "embedding + position")
         first = step(d, x, 1.55, "normalise", kind="muted")
-        attend = step(d, x, 2.1, "multi-head attention", kind="output")
+        attend = step(d, x, 2.1, "multi-head attention")
         plus = d.box((x, 2.65), "+", width=0.4)
         second = step(d, x, 3.4, "normalise", kind="muted")
         forward = step(d, x, 3.95, "feed-forward layer")
@@ -118,7 +118,11 @@ def measured() -> Shown:
     """Draw how the time grows with the tokens, as `make bench` has found it."""
     found = json.loads(MEASURED.read_text("utf8"))
     lengths, seconds = found["lengths"], found["seconds"]
-    kinds = {"attention": "weight", "tiled_attention": "output", "linear_attention": "value"}
+    looks = {
+        "attention": ("-o", "ink"),
+        "tiled_attention": ("--s", "ink"),
+        "linear_attention": ("-.^", "muted"),
+    }
     growth = {
         name: math.log(row[-1] / row[0]) / math.log(lengths[-1] / lengths[0])
         for name, row in seconds.items()
@@ -131,9 +135,9 @@ def measured() -> Shown:
 
     @show_figure(width=5.2, height=3.0, alt=alt, show=False)
     def picture(ax):
-        for (name, kind), style in zip(kinds.items(), ("-", "--", "-."), strict=True):
+        for name, (style, grey) in looks.items():
             label = f"{name}, power {growth[name]:.1f}"
-            ax.loglog(lengths, seconds[name], style, marker="o", color=COLORS[kind], label=label)
+            ax.loglog(lengths, seconds[name], style, color=COLORS[grey], label=label)
         ax.set(xlabel="tokens", ylabel="seconds")
         ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
         ax.minorticks_off()

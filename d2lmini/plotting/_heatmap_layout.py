@@ -14,6 +14,7 @@ BAR_GAP, BAR_WIDTH = 0.14, 0.085
 LONGEST = 2.0  # a longer tick label is cut
 NAMED_CELL = 22 / PNG_DPI  # the smallest cell that can have its own tick label
 NARROWEST = 0.12  # a panel below this is a smear
+WIDEST_CELL = 0.66  # a larger cell says no more
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,7 @@ def fitting_layout(
     roomy = number_width + 0.18 if number_width else 0.0
     if figsize is None:
         named = NAMED_CELL if words.xticks or words.yticks else 0.0
-        side = max(_wanted_side(columns, queries, keys), named, roomy)
+        side = max(_wanted_side(*words.shape), named, roomy)
         limits = _down(most, CSS_DPI), math.inf
     else:
         side = min(figsize[0] / (columns * keys), figsize[1] / (rows * queries))
@@ -284,21 +285,31 @@ def fitting_layout(
 
 
 def _leaves_names_out(words: Words, layout: Layout) -> bool:
-    """Tell whether a little more width could give more cells their name."""
+    """Tell whether a little more width could give more cells their name.
+
+    A number is known from its neighbours.
+    """
     named = [(words.xticks, layout.xticks), (words.yticks, layout.yticks)]
     return any(
-        names and len(ticks.texts) < len(names) and len(names) * NAMED_CELL <= MAX_WIDTH
+        names
+        and len(ticks.texts) < len(names)
+        and len(names) * NAMED_CELL <= MAX_WIDTH
+        and not all(name.isdecimal() for name in names)
         for names, ticks in named
     )
 
 
-def _wanted_side(columns: int, queries: int, keys: int) -> float:
-    """Return the side of a cell on a page with room enough."""
+def _wanted_side(rows: int, columns: int, queries: int, keys: int) -> float:
+    """Return the side of a cell on a page with room enough: panels that fill the page's width.
+
+    A single column of panels is lower than a screen, unless its cells would get too small.
+    """
     length = max(queries, keys)
-    panel = {1: 2.6, 2: 2.5, 3: 2.0, 4: 1.55}.get(columns, 1.35)
-    if columns == 1:
-        panel = min(max(panel, 0.035 * length), 4.8)  # many tokens get a larger panel
-    return min(panel / length, 0.42)
+    if columns > 1:
+        panel = {2: 2.5, 3: 2.0, 4: 1.55}.get(columns, 1.35)
+        return min(panel / length, WIDEST_CELL)
+    least = min(max(2.2, 0.035 * length), 4.8)  # many tokens get a larger panel
+    return min(4.6 / keys, max(3.5 / (rows * queries), least / length), WIDEST_CELL)
 
 
 def _up(inches: float, dpi: int = PNG_DPI) -> float:

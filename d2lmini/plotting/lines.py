@@ -23,9 +23,10 @@ __all__ = ["RowSumWarning", "show_attention_lines"]
 
 FAINTEST = 0.02  # weights below this are not drawn
 MOST = 64  # tokens on one side
-TOKEN, NUMBER, HEAD = 9.5, 9.0, 8.0  # sizes of text, in points
+TOKEN, NUMBER, HEAD = 10.0, 9.5, 9.0  # sizes of text, in points
 LONGEST = 1.9  # inches; a longer token is cut
-ROW, SPAN, GAP, EDGE = 0.31, 1.7, 0.1, 0.08  # inches
+ROW, GAP, EDGE = 0.34, 0.1, 0.08  # inches
+WIDE, SHORTEST = 4.2, 1.7  # inches: a figure, and its lines where the tokens are long
 
 
 def show_attention_lines(
@@ -115,7 +116,8 @@ def show_attention_lines(
         max(w, text_width(name, HEAD)) for w, name in zip(wide, ("queries", "keys"), strict=True)
     ]
     numbers = text_width("0.00", NUMBER) + GAP if query is not None else 0.0
-    x = EDGE + wide[0] + GAP, EDGE + wide[0] + GAP + SPAN
+    beside = 2 * (EDGE + GAP) + sum(wide) + numbers
+    x = EDGE + wide[0] + GAP, EDGE + wide[0] + GAP + max(WIDE - beside, SHORTEST)
     width = x[1] + GAP + wide[1] + numbers + EDGE
     height = (max(n, m) + 1) * ROW + EDGE
 

@@ -89,6 +89,14 @@ SMALL_WORDS = """async (wanted) => {
     }
     return found;
 }"""
+# Drawings that leave much of their column empty, or need more than a screen.
+SMALL_DRAWINGS = """() => [...document.querySelectorAll('article .d2lmini-figure img')]
+    .filter(image => image.checkVisibility())
+    .map(image => [image.getBoundingClientRect(),
+        image.closest('.d2lmini-figure').getBoundingClientRect().width, image.alt])
+    .filter(([box, column]) => box.width < .75 * column || box.height > 700)
+    .map(([box, column, alt]) =>
+        `${box.width.toFixed()} x ${box.height.toFixed()} of ${column}: ${alt.slice(0, 60)}`)"""
 # 640 and 320: 1280 at 200 % and at 400 %; from one change of the layout to the next it only widens
 WIDTHS = (1280, 1024, 768, 640, 320)
 # What a page may send: a slow phone takes two seconds for so much, and each request is a way there
@@ -135,6 +143,8 @@ def test_each_page(visit, address, page, width, scheme):
     is_light_and_alone(seen, address)
     assert seen.tab.evaluate("document.documentElement.dataset.theme") == scheme
     words_of_drawings_can_be_read(seen.tab, width)
+    if width == 1280:
+        drawings_fill_their_column(seen.tab)
     if width == 390:
         boxes = seen.tab.evaluate(SCROLLING)
         assert [box["what"] for box in boxes if box["printed"] or box["formula"]] == []
@@ -178,6 +188,12 @@ def words_of_drawings_can_be_read(tab, width) -> None:
     """Words in a drawing are not much smaller than the text, of which a phone has less room."""
     least = 10 if width == 390 else 0.8 * TEXT
     assert tab.evaluate(SMALL_WORDS, least) == []
+
+
+def drawings_fill_their_column(tab) -> None:
+    """A drawing is nearly as wide as the text; a square one is lower than a screen."""
+    said = "give it a larger width, or its panels another order, and see _wanted_side"
+    assert tab.evaluate(SMALL_DRAWINGS) == [], said
 
 
 def the_keyboard_reaches_everything(tab) -> None:

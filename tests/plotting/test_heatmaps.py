@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from d2lmini.plotting import show_heatmaps
 from d2lmini.plotting._svg import data_address
-from d2lmini.plotting.theme import PHONE
+from d2lmini.plotting.theme import COLUMN, PHONE
 from tests.comparing import many
 from tests.plotting.reading import (
     cell,
@@ -61,6 +61,14 @@ def test_two_rows_of_four_heads(by):
         np.testing.assert_array_equal(drawn(shown.axes[row, column]), weights[row, column])
         assert shown.axes[row, column].get_title() == (titles[column] if row == 0 else "")
     np.testing.assert_allclose(shown.figure.get_size_inches(), (7, 3.5))
+
+
+@pytest.mark.parametrize(
+    "shape", [(10, 10), (2, 5), (3, 6), (16, 40), (6, 5), (3, 1, 3, 8), (1, 2, 2, 3), (2, 2, 3, 3)]
+)
+def test_it_is_nearly_as_wide_as_the_page_and_lower_than_a_screen(shape):
+    width, height = heatmaps(random_weights(*shape)).figure.get_size_inches()
+    assert 0.7 * COLUMN < width <= COLUMN and height <= 4.8
 
 
 # --------------------------------------------------------------------------- the one scale

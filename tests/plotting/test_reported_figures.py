@@ -93,8 +93,12 @@ def test_each_panel_has_its_own_title(_source):
 
 @source("d2l 1.0.3, one size for every grid")
 def test_the_figure_grows_with_the_grid(_source):
-    one, eight = (heatmaps(np.ones((*grid, 9, 9))) for grid in ((1, 1), (2, 4)))
-    assert eight.figure.get_size_inches()[0] > 1.5 * one.figure.get_size_inches()[0]
+    """At first in width, and in height where the page is full."""
+    one, eight, many = (
+        heatmaps(np.ones((*grid, 9, 9))).figure.get_size_inches()
+        for grid in ((1, 1), (2, 4), (4, 4))
+    )
+    assert eight[0] > 1.2 * one[0] and many[1] > 1.5 * eight[1]
 
 
 @source("bertviz#101", "bertviz#80")

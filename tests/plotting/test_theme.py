@@ -117,6 +117,16 @@ def test_the_five_are_distinct(name, vision, pair):
     assert np.linalg.norm(oklab(seen[0]) - oklab(seen[1])) > 0.1  # 0.02 can just be seen
 
 
+@pytest.mark.parametrize("name", PALETTES)
+@pytest.mark.parametrize("vision", VISION)
+def test_curves_of_no_meaning_are_told_apart_by_lightness(name, vision):
+    seen = [
+        np.clip(VISION[vision] @ linear(to_rgb(PALETTES[name][grey])), 0, 1)
+        for grey in ("ink", "muted")
+    ]
+    assert abs(oklab(seen[0])[0] - oklab(seen[1])[0]) > 0.15
+
+
 NAMED = {"quiet": "muted", "track": "grid", "ground": "page"}
 
 
