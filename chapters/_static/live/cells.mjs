@@ -224,8 +224,7 @@ const forgetting = make("span", { className: "live-kept" }, whereKept,
 function sayWhatIsKept() {
   const line = document.querySelector("#run-this-chapter");
   if (!line) return;
-  whereKept.textContent = lasts() ? " What you change here is kept on this device. "
-    : " This browser stores nothing more, so what you change here is kept until you leave the page. ";
+  whereKept.textContent = ` What you change here is kept ${lasts() ? "on this device" : "until you leave the page"}. `;
   if (keptAnything()) line.append(forgetting); else forgetting.remove();
 }
 function forgetAll() {

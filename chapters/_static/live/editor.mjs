@@ -4,7 +4,7 @@ const KEYWORDS = "and as assert async await break class continue def del elif el
 const CONSTANTS = ["True", "False", "None"];
 const BUILTINS = "abs all any bool dict enumerate filter float getattr hasattr input int isinstance len list map max min next object open print range repr reversed round set sorted str sum super tuple type zip Exception ValueError TypeError".split(" ");
 const WORD = /(#.*)|((?:[rbfu]{0,2})(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(@[\w.]+)|(\b\d[\w.]*(?:e[+-]\d+)?)|([A-Za-z_]\w*)/gi;
-const HINT = "Ctrl + Enter runs. Tab leads on; once you type, it indents, and after Esc it leads on again.";
+const HINT = "Ctrl + Enter runs. Tab indents once you type, and leaves after Esc.";
 
 /** Colour code as the rest of the page is coloured. */
 export function colour(pre, code) {
