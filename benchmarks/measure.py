@@ -501,7 +501,8 @@ of CPU time, on NumPy with the library's attention.
 (measured-bars)=
 ## What was asked for
 
-Each bar was set before it was measured. {short}
+Each bar was set before it was measured. The import is the least of many runs, as the small
+calls are. {short}
 
 {bars}
 """

@@ -212,9 +212,10 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """Check the inputs; return them in the dtype of the weights, the mask with a head axis."""
         w_q, w_k, w_v = self.w_q, self.w_k, self.w_v
+        alike = len({(w.in_features, w.weight.dtype) for w in (w_q, w_k, w_v)}) == 1
         on_itself = key is query and value is query
         query = module_input("query", query, w_q.weight, w_q.in_features)
-        if on_itself and w_q.in_features == w_k.in_features == w_v.in_features:
+        if on_itself and alike:
             key = value = query  # to ask once is enough
         else:
             key = module_input("key", key, w_k.weight, w_k.in_features)

@@ -591,6 +591,18 @@ def test_it_can_be_copied_and_stored():
     assert torch.equal(attend(x, need_weights=True).output, expected)
 
 
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("other", ["w_q", "w_k", "w_v"])
+def test_a_projection_of_another_dtype_is_named_when_a_sequence_attends_to_itself(
+    other, need_weights
+):
+    attend, x = layer(dtype=torch.float32), sequence(dtype=torch.float32)
+    getattr(attend, other).double()
+    argument = {"w_q": "query", "w_k": "key", "w_v": "value"}[other]
+    with pytest.raises(TypeError, match=rf"^{argument} has dtype .*float32.*convert one of them"):
+        attend(x, x, x, need_weights=need_weights)
+
+
 @either_path
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_autocast(need_weights, dtype):
