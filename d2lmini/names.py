@@ -192,8 +192,9 @@ class NameEncoder:
 
     A small Transformer reads a name letter by letter; a learned query then collects what the
     letters have become. It computes in NumPy what ``d2lmini.models.NameModel`` does in PyTorch.
-    Accents are folded; blanks, hyphens and apostrophes are left out. A name without letters
-    becomes 0, as a query without keys gets 0.
+    Capitals and accents are folded, apostrophes and dots are left out. A name of several words
+    becomes the sum of their vectors, brought to length 1, so that their order does not matter. A
+    name without letters becomes 0, as a query without keys gets 0.
 
     Parameters
     ----------
@@ -253,17 +254,22 @@ class NameEncoder:
         TypeError
             If `texts` is not a sequence of strings.
         ValueError
-            If a name has letters of another script, digits, or more than 64 letters.
+            If a name has letters of another script, digits, or a word of more than 64 letters.
         """
-        names = [_fold(text) for text in _strings("texts", texts)]
-        vectors = np.zeros((len(names), self.weights["question"].size))
-        by_length = np.argsort([len(name) for name in names], kind="stable")
-        for rows in np.split(by_length, range(BATCH, len(names), BATCH)):
-            vectors[rows] = self._run([names[row] for row in rows])[0]
-        return vectors
+        words = [_words(text) for text in _strings("texts", texts)]
+        different = sorted({word for name in words for word in name}, key=len)
+        width = self.weights["question"].size
+        vector_of: dict[str, NDArray[np.float64]] = {}
+        for start in range(0, len(different), BATCH):  # of nearly one length
+            batch = different[start : start + BATCH]
+            vector_of.update(zip(batch, self._run(batch)[0], strict=True))
+        vectors = np.zeros((len(words), width))
+        for row, name in zip(vectors, words, strict=True):
+            row += sum((vector_of[word] for word in name), np.zeros(width))
+        return _unit(vectors)
 
     def read(self, name: str) -> NameReading:
-        """Read one name, and keep where its letters looked.
+        """Read a name of one word, and keep where its letters looked.
 
         Parameters
         ----------
@@ -278,14 +284,16 @@ class NameEncoder:
         Raises
         ------
         TypeError, ValueError
-            As for a call.
+            As for a call, or if there are several words or no letters.
 
         Examples
         --------
         >>> NameEncoder.load().read("O'Brien").letters
         'obrien'
         """
-        letters = _fold(_strings("names", [name])[0])
+        (letters,) = single_words("names", [name])
+        if not letters:
+            raise ValueError(f"the name {name!r} has no letters to read")
         vectors, weights = self._run([letters])
         n = len(letters)
         *layers, pooled = (w[0, :, :, :n] for w in weights)
@@ -294,8 +302,8 @@ class NameEncoder:
     def _run(self, names: list[str]) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
         w = self.weights
         table = w["letters.weight"]  # (26, d)
-        n = max(1, *map(len, names))
-        tokens = np.array([[ord(c) - ord("a") for c in name.ljust(n, "a")] for name in names])
+        tokens = letter_numbers(names)  # (k, n)
+        n = tokens.shape[1]
         mask = padding_mask(np.array([len(name) for name in names]), n)  # (k, 1, n)
         x = table[tokens] + sinusoidal_positions(n, table.shape[1], like=table)  # (k, n, d)
         looked = []
@@ -308,9 +316,7 @@ class NameEncoder:
             looked.append(weights)
         question = np.broadcast_to(w["question"], (len(names), 1, table.shape[1]))
         pooled, weights = self._attend("pool", question, x, mask)
-        vectors = pooled[:, 0]  # (k, d)
-        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-        return vectors / np.where(lengths > 0, lengths, 1.0), [*looked, weights]
+        return _unit(pooled[:, 0]), [*looked, weights]  # (k, d)
 
     def _attend(
         self,
@@ -342,8 +348,36 @@ def _norm(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return normed
 
 
+def _unit(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bring each vector to length 1, but leave 0 as it is."""
+    lengths = np.linalg.norm(x, axis=-1, keepdims=True)
+    unit: NDArray[np.float64] = x / np.where(lengths > 0, lengths, 1.0)
+    return unit
+
+
+def single_words(argument: str, names: Sequence[str]) -> list[str]:
+    """Return the letters of names of one word each, or say what cannot be read."""
+    found = [_words(name) for name in _strings(argument, names)]
+    for name, words in zip(names, found, strict=True):
+        if len(words) > 1:
+            raise ValueError(f"the name {name!r:.60} has {len(words)} words; give one at a time")
+    return [words[0] if words else "" for words in found]
+
+
+def letter_numbers(names: Sequence[str]) -> NDArray[np.int64]:
+    """Return the letters of k folded names as numbers from 0, (k, n), with n at least 1."""
+    n = max([1, *map(len, names)])
+    rows = [[LETTERS.index(c) for c in name.ljust(n, "a")] for name in names]
+    return np.array(rows, dtype=np.int64).reshape(len(names), n)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a name, in letters from a to z."""
+    return [word for part in text.replace("-", " ").split() if (word := _fold(part))]
+
+
 def _fold(text: str) -> str:
-    """Return the letters of a name from a to z, or say what cannot be read."""
+    """Return the letters of a word from a to z, or say what cannot be read."""
     apart = unicodedata.normalize("NFKD", text.casefold().translate(FOLDED))
     letters = "".join(c for c in apart if c.isalnum())
     for c in letters:
@@ -354,7 +388,7 @@ def _fold(text: str) -> str:
             )
     if len(letters) > LONGEST:
         raise ValueError(
-            f"the name {text!r:.40} has {len(letters)} letters, and at most {LONGEST} are read; "
-            "look up one name at a time"
+            f"the word {text!r:.40} has {len(letters)} letters, and at most {LONGEST} are read; "
+            "is it one name?"
         )
     return letters

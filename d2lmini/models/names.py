@@ -4,15 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from d2lmini._checks import whole_number
+from d2lmini._checks import positive_number, whole_number
 from d2lmini._torch import Tensor, functional, nn, torch
 from d2lmini.masks import padding_mask
 from d2lmini.models.training import train
 from d2lmini.multihead import MultiHeadAttention
-from d2lmini.names import HEADS, LETTERS, TRAINED, misspell
+from d2lmini.names import HEADS, TRAINED, letter_numbers, misspell, single_words
 from d2lmini.positions import sinusoidal_positions
 
 __all__ = ["NameModel", "train_names"]
+
+BATCH = 128  # names of a step of training
 
 
 class NameBlock(nn.Module):
@@ -61,15 +63,32 @@ class NameModel(nn.Module):
         self.pool = MultiHeadAttention(width, HEADS)
 
     def forward(self, names: Sequence[str]) -> Tensor:
-        """Return the vectors, (k, width), of k names from a to z."""
-        longest = max(map(len, names))
-        rows = [[LETTERS.index(c) for c in name.ljust(longest, "a")] for name in names]
-        mask = padding_mask(torch.tensor([len(name) for name in names]), longest)  # (k, 1, n)
-        x = self.letters(torch.tensor(rows))  # (k, n, width)
-        x = x + sinusoidal_positions(longest, x.shape[-1], like=x)
+        """Return the vectors of k names.
+
+        Parameters
+        ----------
+        names : sequence of k str
+
+        Returns
+        -------
+        tensor, shape (k, width)
+            Rows of length 1, and 0 for a name without letters.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `names` is not a sequence of strings, or one cannot be read, as for a `NameEncoder`,
+            or has several words.
+        """
+        letters = single_words("names", names)
+        rows = torch.from_numpy(letter_numbers(letters))  # (k, n)
+        lengths = torch.tensor([len(name) for name in letters], dtype=torch.long)
+        mask = padding_mask(lengths, rows.shape[1])  # (k, 1, n)
+        x = self.letters(rows)  # (k, n, width)
+        x = x + sinusoidal_positions(x.shape[1], x.shape[2], like=x)
         for block in self.blocks:
             x = block(x, mask)
-        question = self.question.expand(len(names), 1, -1)
+        question = self.question.expand(len(letters), 1, -1)
         pooled = self.pool(question, x, mask=mask).output[:, 0]  # (k, width)
         return functional.normalize(pooled, dim=-1)
 
@@ -103,20 +122,24 @@ def train_names(
     >>> sum(parameter.numel() for parameter in model.parameters())
     84032
     """
+    temperature = positive_number("temperature", temperature)
+    names = single_words("names", names)
+    if len(names) < BATCH:
+        raise ValueError(f"a step takes {BATCH} different names, got {len(names)} to learn from")
     draw = np.random.default_rng(whole_number("seed", seed, at_least=0))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = NameModel().double()
 
     def loss_of_step(_: int) -> Tensor:
-        right = draw.choice(names, 128, replace=False).tolist()
+        right = draw.choice(names, BATCH, replace=False).tolist()
         slips = draw.integers(1, 4, len(right)).tolist()
         asked = [
             misspell(name, rng=draw, slips=n, kinds=TRAINED)
             for name, n in zip(right, slips, strict=True)
         ]
         scores = model(asked) @ model(right).T  # (128, 128)
-        return functional.cross_entropy(scores / temperature, torch.arange(128))
+        return functional.cross_entropy(scores / temperature, torch.arange(BATCH))
 
     train(model, loss_of_step, steps=steps, learning_rate=2e-3, label="names")
     return model

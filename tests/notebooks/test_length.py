@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
-LIMITS = {"08-attention-at-scale": (2500, 40)}  # words, shown cells with code
+LIMITS = {"08-attention-at-scale": (2500, 40), "10-the-lookup-learned": (2500, 40)}  # words, shown cells with code
 UNSEEN = {"remove-cell", "hide-cell"}
 MARKUP = re.compile(
     r"^\([\w-]+\)=$"  # a label
