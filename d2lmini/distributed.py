@@ -247,9 +247,10 @@ def _check_slices(lengths: list[tuple[int, int]]) -> None:
         call = f"ring_slices({sum(held)}, {len(held)}, causal=True)"
         expected = [len(own) for own in ring_slices(sum(held), len(held), causal=True)]
         if list(held) != expected:
+            listed = ", ".join(f"{n} on rank {rank}" for rank, n in enumerate(held))
             raise ValueError(
                 f"with causal=True each rank gives the tokens that {call} names, {expected} of "
-                f"them; the lengths of {name} are {list(held)}"
+                f"them; {name} has {listed}"
             )
 
 
