@@ -20,8 +20,14 @@ def run(*arguments, folder=HERE.parent, before="pass", **environment):
     """Run pytest without plugins in a process of its own; return its status and what it says."""
     clean = {k: v for k, v in os.environ.items() if k not in ("CI", "REQUIRE_TORCH")}
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; {before}; import pytest; sys.exit(pytest.main())"]
-        + ["-p", "no:cacheprovider", *arguments],
+        [
+            sys.executable,
+            "-c",
+            f"import sys; {before}; import pytest; sys.exit(pytest.main())",
+            "-p",
+            "no:cacheprovider",
+            *arguments,
+        ],
         cwd=folder,
         env=clean | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | environment,
         capture_output=True,
