@@ -1,12 +1,7 @@
-"""Run a learner's function so that a check is fair, and does no harm to the session.
-
-What is guarded: time, output, random numbers, and what an answer may replace in the libraries and
-in the checks themselves. NumPy and PyTorch compute under their standard settings, whatever the
-reader has set. All else that a function can do to a session it can do here too, as in any cell.
-"""
+"""Run a learner's function so that a check is fair: time, output, random numbers, settings."""
 
 import io
-import math
+import os
 import pickle
 import random
 import signal
@@ -26,7 +21,6 @@ __all__ = [
     "TimeUpError",
     "random_states",
     "restore_random_states",
-    "session_as_it_was",
     "standard_settings",
     "time_limit",
 ]
@@ -137,54 +131,33 @@ class FirstOutput(io.TextIOBase):
         return len(text)
 
 
-def _torch() -> Any:
-    torch = sys.modules.get("torch")
-    return torch if hasattr(torch, "get_default_dtype") else None
-
-
 @contextmanager
 def standard_settings() -> Iterator[None]:
     """Check under the same settings in every session, and leave the session as it was.
 
     What the reader has set, such as a default dtype or device, does not reach the reference or the
-    answer. One thread is enough, and on a busy machine much quicker than two.
+    answer. Put back are these settings, the folder, and what an answer has replaced in the checks
+    themselves; figures that it drew are closed. An answer that replaces a function of NumPy has
+    replaced it, as it would have in any cell.
     """
-    torch = _torch()
-    with session_as_it_was():
-        if torch is None:
-            yield
-            return
-        torch.set_default_dtype(torch.float32)
-        torch.set_num_threads(1)
-        with (
-            torch.device("cpu"),
-            torch.inference_mode(False),
-            torch.enable_grad(),
-            torch.autocast("cpu", enabled=False),
-        ):
-            yield
-
-
-@contextmanager
-def session_as_it_was() -> Iterator[None]:
-    """Put back what is replaced in the libraries, or set in them, and close what was drawn."""
-    torch = _torch()
-    options = np.get_printoptions()
-    settings = [torch.get_default_dtype(), torch.get_num_threads()] if torch else []
-    names = [(place, dict(vars(place))) for place in _places(torch)]
+    before = [get() for get, _ in _settings()]
+    checks = [(module, dict(vars(module))) for module in _checks()]
     figures = _figures()
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), _standard_torch(sys.modules.get("torch")):
             yield
     finally:
-        for place, kept in names:
-            _put_back(place, kept)
-        np.set_printoptions(**options)
-        if torch and settings != [torch.get_default_dtype(), torch.get_num_threads()]:
-            torch.set_default_dtype(settings[0])
-            torch.set_num_threads(settings[1])
+        for module, names in checks:
+            vars(module).update(names)
+        for (get, put), value in zip(_settings(), before, strict=False):
+            if get() != value:
+                put(value)
         for number in _figures() - figures:
             sys.modules["matplotlib.pyplot"].close(number)
+
+
+def _checks() -> list[ModuleType]:
+    return [module for name, module in sys.modules.items() if name.startswith("d2lmini.exercises.")]
 
 
 def _figures() -> set[int]:
@@ -192,33 +165,45 @@ def _figures() -> set[int]:
     return set(pyplot.get_fignums()) if pyplot is not None else set()
 
 
-def _places(torch: Any) -> list[Any]:
-    """Return the modules, and the class of tensors, in which an answer might replace something."""
-    checks = [
-        module for name, module in sys.modules.items() if name.startswith("d2lmini.exercises.")
+Setting = tuple[Callable[[], Any], Callable[[Any], Any]]  # how it is read, how it is put back
+
+
+def _settings() -> list[Setting]:
+    settings: list[Setting] = [
+        (_folder, lambda folder: os.chdir(folder) if folder else None),
+        (sys.getrecursionlimit, sys.setrecursionlimit),
+        (np.get_printoptions, lambda options: np.set_printoptions(**options)),
     ]
-    places = [np, np.linalg, np.random, math, random, time, *checks]
-    return [*places, *([torch, torch.nn, torch.nn.functional, torch.Tensor] if torch else [])]
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "get_default_dtype"):
+        settings += [
+            (torch.get_default_dtype, torch.set_default_dtype),
+            (torch.get_default_device, torch.set_default_device),
+            (torch.get_num_threads, torch.set_num_threads),
+        ]
+    return settings
 
 
-def _put_back(place: Any, kept: dict[str, Any]) -> None:
-    """Let everything have its name again, but for what large libraries note for themselves."""
-    now = dict(vars(place))
-    with suppress(Exception):  # different things may not be comparable
-        if now == kept:  # fast, as what is the same thing is equal
-            return
-    private = isinstance(place, ModuleType) and place.__name__.startswith("torch")
-    for name in sorted(now.keys() | kept.keys()):
-        if private and name.startswith("_"):
-            continue
-        if name not in kept:
-            if not isinstance(now[name], ModuleType):  # a part that was loaded may stay
-                delattr(place, name)
-        elif now.get(name, _MISSING) is not kept[name]:
-            setattr(place, name, kept[name])
+def _folder() -> str:
+    with suppress(OSError):  # it may have been deleted
+        return os.getcwd()
+    return ""
 
 
-_MISSING = object()
+@contextmanager
+def _standard_torch(torch: Any) -> Iterator[None]:
+    if not hasattr(torch, "get_default_dtype"):
+        yield
+        return
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_num_threads(1)  # enough, and on a busy machine much quicker than two
+    with (
+        torch.inference_mode(False),
+        torch.enable_grad(),
+        torch.autocast("cpu", enabled=False),
+    ):
+        yield
 
 
 def random_states() -> dict[str, bytes]:

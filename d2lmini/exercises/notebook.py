@@ -8,8 +8,10 @@ import asyncio
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
+import time
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -155,7 +157,8 @@ def run(cells: list[str], seconds: int, megabytes: int) -> Found:
             f"grading runs a notebook as Jupyter does, and there is no {error.name}: "
             "pip install nbclient ipykernel"
         ) from None
-    sources = [nbformat.v4.new_code_cell(source) for source in cells]
+    legal = [source.encode("utf-8", "replace").decode() for source in cells]  # no half of an emoji
+    sources = [nbformat.v4.new_code_cell(source) for source in legal]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         results, work = folder / "results.jsonl", folder / "work"
@@ -195,15 +198,18 @@ async def _played(player: Any, seconds: int, **options: Any) -> str | None:
 
     async def play() -> None:
         nonlocal running
-        async with player.async_setup_kernel(**options):
+        async with player.async_setup_kernel(cleanup_kc=True, **options):
+            if sys.platform != "win32":  # Ctrl-C is for the command, which then says what it has
+                asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
             for running, cell in enumerate(player.nb.cells, 1):
                 await player.async_execute_cell(cell, running - 1)
 
+    began = time.monotonic()
     try:
         await asyncio.wait_for(play(), seconds)
-    except TimeoutError:
-        return f"stopped after {seconds} seconds, in code cell {running}"
-    except (RuntimeError, OSError) as error:
+    except (TimeoutError, RuntimeError, OSError) as error:
+        if time.monotonic() - began >= seconds:  # a kernel that is stopped may be found dead first
+            return f"stopped after {seconds} seconds, in code cell {running}"
         if running == 0:
             return f"no kernel could be started: {error}"
         return f"the kernel ended in code cell {running}"
@@ -241,7 +247,7 @@ def _limit_resources(seconds: int, megabytes: int) -> None:
     import resource
 
     for kind, most in (
-        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CPU, 2 * seconds),  # of what has left the kernel's group
         (resource.RLIMIT_AS, megabytes * 2**20),
         (resource.RLIMIT_FSIZE, LARGEST_FILE),
         (resource.RLIMIT_CORE, 0),
