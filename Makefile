@@ -35,7 +35,7 @@ serve: .venv/installed  ## show the book on localhost and rebuild it when a file
 	@$(RUN) scripts/serve.py
 
 check: .venv/installed  ## run the quick tests: library, exercises, notebooks, structure
-	@$(PYTEST) -m "not (pages or machine or weekly or rebuild)"
+	@$(PYTEST) -m "not (again or pages or machine or weekly or rebuild)"
 
 test: .venv/installed  ## run every test: also the built book, a browser, the installation
 	@$(PYTEST)
@@ -47,6 +47,9 @@ stable: .venv/installed  ## run the notebooks on other CPU kernels: the stored o
 	@for cpu in default avx2; do echo "CPU kernels: $$cpu"; \
 	  ATEN_CPU_CAPABILITY=$$cpu MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Haswell \
 	  $(RUN) -m pytest --quiet chapters || exit 1; done
+
+versions:  ## run the library's tests on the lowest and newest versions, on each Python
+	@"$(PYTHON)" scripts/versions.py
 
 notebooks: .venv/installed  ## run all notebooks and store their outputs
 	@$(RUN) scripts/notebooks.py
