@@ -52,6 +52,7 @@ versions:  ## run the library's tests on the lowest and newest versions, on each
 	@"$(PYTHON)" scripts/versions.py
 
 notebooks: .venv/installed  ## run all notebooks and store their outputs
+	@$(RUN) -m scripts.counts
 	@$(RUN) scripts/notebooks.py
 
 bench: .venv/installed .peers/installed  ## measure beside other libraries; write the page "Measured"
