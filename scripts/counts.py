@@ -16,29 +16,11 @@ from d2lmini import scores
 from d2lmini.exercises import exercises
 
 CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
-WORDS = [
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-]
+WORDS = (
+    *("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    *("nineteen", "twenty"),
+)
 NUMBER = "|".join(WORDS)
 QUARTERS = ("", "a quarter", "a half", "three quarters")
 HEAD = re.compile(r"(?:^|\n)## Exercises\n(.*?)(?=\n###? |\Z)", re.DOTALL)
