@@ -17,9 +17,9 @@ What was expected, and would be shown false by the opposite:
 
 import numpy as np
 from _shared import npz, run, source
-from build_smollm import ANSWER, HEADS, LOOKUP, TEXTS, in_float64
+from build_smollm import ANSWER, HEADS, LOOKUP, TEXTS, in_float64, written
 
-from d2lmini import KeyValueCache, attention, merge_heads, rotary, softmax, split_heads
+from d2lmini import KeyValueCache, rotary, softmax
 from d2lmini.models.smollm import ROTARY_BASE, SHA256, SmolLM, block, rms_norm
 
 NAMES = (  # invented for this, after Quimby; the first nine of three tokens or more count
@@ -117,22 +117,6 @@ def chance(model: SmolLM, ids: list[int], answer: int, off=()) -> float:
     return float(softmax(forward(model, ids, off)[0])[answer])
 
 
-def written(w, x: np.ndarray) -> np.ndarray:
-    """Return what each head of a layer adds to each token, (9, n, 576)."""
-    h = rms_norm(x, w["attn_norm"])
-    query, key, value = (
-        split_heads(h @ w[f"attn_{name}"].T, count)
-        for name, count in (("q", 9), ("k", 3), ("v", 3))
-    )
-    query, key = (rotary(part, base=ROTARY_BASE) for part in (query, key))
-    output = attention(query, key.repeat(3, 0), value.repeat(3, 0), causal=True).output
-    w_o = w["attn_output"].T.reshape(HEADS, 64, -1)
-    np.testing.assert_allclose(
-        (output @ w_o).sum(0), merge_heads(output) @ w["attn_output"].T, atol=1e-6
-    )
-    return output @ w_o
-
-
 def loudness(model: SmolLM, ids: list[int]) -> np.ndarray:
     """Return how long the vector is that each head adds to the last token, (30, 9)."""
     states = forward(model, ids)[1]
@@ -145,7 +129,7 @@ def chosen_heads(model: SmolLM):
 
     The eight give more than half to the answer. As loud are the loudest others of layers 17 to 25,
     without 17.1 and the twelve that look most at the answer. A single head's control is the head of
-    its layer that is nearest in loudness.
+    its layer that is nearest in loudness, and not one of the twelve.
     """
     ids = model.cut.encode(LOOKUP)
     tokens, weights = model.read(LOOKUP)
@@ -161,7 +145,7 @@ def chosen_heads(model: SmolLM):
     alone = []
     for layer, head in (FINDER, TELLER, PUZZLE):
         size = loud[layer - 1]
-        others = [h for h in range(9) if h != head - 1]
+        others = [h for h in range(9) if h != head - 1 and (layer, h + 1) not in order[:12]]
         nearest = min(others, key=lambda h: abs(size[h] - size[head - 1]))
         alone += [(layer, head), (layer, nearest + 1)]
     return order[:8], free[:8], alone
