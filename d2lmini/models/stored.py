@@ -25,7 +25,8 @@ __all__ = [
 
 SHA256 = {
     "minilm_layer.npz": "3285c7411c8e17e0e4a03eee5a6ed50fa8c38ca0502ee5ee19127540ca7a000b",
-    "smollm_lookup.npz": "863c71c43e8de25ce80e43b74ad0859884a001ff53e81249352db00a5c0cf0b2",
+    "smollm_lookup.npz": "07bb0a80fce058ea59cc483e11c64e12628fa7f7e14d0748f98fa437dedc2d40",
+    "smollm_trials.npz": "86410d4a3228d94047fa221348e9bb274f0430b1dc978d9cceae2ec362c83b7d",
     "smollm_readings.npz": "ce3f37298d19abd729fd33fd848d4f1812d5bfdefb8f531dd8baf6a4f6e26531",
 }
 Array = NDArray[Any]
@@ -83,6 +84,9 @@ class Lookup(NamedTuple):
     words : tuple of str
     embedding : float64 array, shape (words, 576)
         Some tokens of the vocabulary and their embeddings.
+    first_values : float64 array, shape (7, 30, 9)
+        For each text of `load_readings`, the length of the first token's value in each head, as a
+        share of the median of the others.
     without_one : float64 array, shape (30, 9)
         The probability of the answer when the output of one head is replaced by zeros.
     order : tuple of (layer, head)
@@ -101,6 +105,7 @@ class Lookup(NamedTuple):
     norm: Array
     words: tuple[str, ...]
     embedding: Array
+    first_values: Array
     without_one: Array
     order: tuple[tuple[int, int], ...]
     without_others: Array
@@ -191,7 +196,17 @@ PARTS = (
         for name in (*(f"{layer}.{head}" for head in range(1, 10)), f"network {layer}")
     ),
 )
-ARRAYS = "w_o", "told", "untold", "last", "norm", "embedding", "without_one", "without_others"
+ARRAYS = (
+    "w_o",
+    "told",
+    "untold",
+    "last",
+    "norm",
+    "embedding",
+    "first_values",
+    "without_one",
+    "without_others",
+)
 
 
 def load_readings() -> dict[str, StoredReading]:
