@@ -27,26 +27,6 @@ LICENCE = "Text and figures: CC BY 4.0. Code: MIT licence."
 ANSWERS = "Hints, answers and solutions"
 LONGEST = 48  # lines of a cell that is kept on one page
 WIDEST = 82  # letters of a line of code that is set in full size
-# Sentences that are true on a screen, and what paper says instead.
-ON_PAPER = [
-    (r"answers are folded(, and so is the code that \w+ them)?", "answers close the chapter"),
-    (r"have folded answers", "have their answers at the end of the chapter"),
-    (r"with folded answers", "with answers at the end of the chapter"),
-    (r"in the folded code", "by the code at the end of the chapter"),
-    (r"The folded cell (?=\w+ 20 scores)", "A cell at the end of the chapter "),
-    (r"as the fold (<a[^>]*>above</a>) says", r"as is said \1"),
-    (
-        r"right on the page, in your browser (\(.*?\)): press Run",
-        r"on its web pages, in a browser \1",
-    ),
-    (r" Under its title each chapter says how to get the notebook\.", ""),
-    (r", and then move the slider\.", "."),
-    (
-        r"The slider changes the temperature\. \(Where the slider does not work, the table is",
-        "(The table is",
-    ),
-    (r"Take away the tick at [^.]*\.", "Without the division the row of <em>apple</em> changes."),
-]
 MOST = 5  # rows and columns of folded numbers that are worth their paper
 
 
@@ -119,7 +99,6 @@ class Book:
         heads = []
         for number, document in enumerate(self.documents):
             self.unfold(document)
-            self.say_what_is_true(document)
             if number:  # a chapter is no longer a part of the first page
                 for level in range(2, 7):
                     for heading in document.find_all(f"h{level}"):
@@ -219,19 +198,6 @@ class Book:
         for code in document.find_all("pre"):
             if max(map(len, code.get_text().split("\n"))) > WIDEST:
                 code["class"] = "wide"
-
-    def say_what_is_true(self, document: Tag) -> None:
-        """Put what holds on paper in the place of what holds on a screen."""
-        for text in document.find_all(["p", "li", "figcaption"]):
-            if text.find(["p", "li"]):
-                continue
-            before = " ".join(text.decode_contents().split())
-            after = before
-            for screen, paper in ON_PAPER:
-                after = re.sub(screen, paper, after)
-            if after != before:
-                text.clear()
-                text.append(BeautifulSoup(after, "html.parser"))
 
     def open_folds(self, document: Tag) -> None:
         """Open the folds of a page on which things are looked up, where they stand."""
