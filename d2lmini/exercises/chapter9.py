@@ -460,9 +460,9 @@ register(
         difficulty="medium",
         minutes=15,
         task="Attention of query (n, d), key (m, d) and value (m, d_v) with a dropout of one half. "
-        "The random choices have already been made: kept (n, m) is True where a weight stays. While training, "
-        "those that stay are doubled and the others are 0; otherwise nothing is dropped. Return "
-        "the output (n, d_v) and the weights (n, m) before dropout.",
+        "The random choices have already been made: kept (n, m) is True where a weight stays. "
+        "While training, those that stay are doubled and the others are 0; otherwise nothing is "
+        "dropped. Return the output (n, d_v) and the weights (n, m) before dropout.",
         returns={"output": "(queries, d_v)", "weights": "(queries, keys)"},
         reference=_dropped,
         cases=_dropped_cases,

@@ -49,15 +49,16 @@ def check_attention(
     layout : str, optional
         "batch n d", "batch heads n d", "batch n heads d" or "n d".
     mask : "attend", "hidden" or "additive", optional
-        What a mask means: True = may attend (the default), True = hidden, or numbers that are added to the
-        scores.
+        What a mask means: True = may attend (the default), True = hidden, or numbers that are
+        added to the scores.
     corner : "bottom-right" or "top-left"
         Where the causal triangle begins if there are more keys than queries.
     no_keys : "zero" or "any"
         What a query gets that may attend to no key; "any" leaves it untried.
     always_causal : bool, optional
     names : mapping, optional
-        What its arguments are called, if they have unusual names: ``{"mask": "bias", "heads": None}``.
+        What its arguments are called, if they have unusual names, or None if there is none:
+        ``{"mask": "bias", "heads": None}``.
     score : callable
         Compares two vectors; the scaled dot product unless given.
 
@@ -106,24 +107,22 @@ def check_attention(
         )
     except Exception as error:
         says = "It can be called with query, key and value."
-        found = Finding("it_can_be_called", says, "no mask", {}, "an output", _said(error))
-        return Report(title, (found,))
-    broken, held, idle = {}, [], []
-    for invariant in INVARIANTS:
-        finding, tried = _smallest(f, invariant)
-        if finding:
-            broken[finding.name] = finding
-        else:
-            (held if tried else idle).append(invariant.__name__)
-    return Report(
-        title,
-        tuple(broken.values()),
-        tuple(held),
-        tuple(idle),
-        f.conventions(),
-        named(f, broken) if broken and score is scaled_dot_product else None,
-        _advice(f, broken),
-    )
+        uncalled = Finding("it_can_be_called", says, "no mask", {}, "an output", _said(error))
+        return Report(title, (uncalled,))
+    broken: dict[str, Finding] = {}
+    held: list[str] = []
+    idle: list[str] = []
+    with f.one_thread():
+        for invariant in INVARIANTS:
+            finding, tried = _smallest(f, invariant)
+            if finding:
+                broken[finding.name] = finding
+            else:
+                (held if tried else idle).append(invariant.__name__)
+        exhibit = named(f, broken) if broken and score is scaled_dot_product else None
+        advice = _advice(f, broken)
+    found = f.conventions()
+    return Report(title, tuple(broken.values()), tuple(held), tuple(idle), found, exhibit, advice)
 
 
 def _known(name: str, value: Any, values: tuple[Any, ...]) -> None:
@@ -142,7 +141,7 @@ def _said(error: Exception) -> str:
 
 
 def _smallest(f: Subject, invariant: Invariant) -> tuple[Finding | None, bool]:
-    """Return what is broken, on the smallest input that shows it, and whether anything was tried."""
+    """Return what is broken, on the smallest input that shows it, and whether it was tried."""
     finding, tried = _first(f, invariant, f.sizes(Sizes()))
     for sizes in SMALLER if finding else ():
         smaller, _ = _first(f, invariant, f.sizes(sizes))

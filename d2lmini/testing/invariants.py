@@ -1,5 +1,6 @@
-"""What must hold for every attention, whatever the numbers: nine statements, each with its trials."""
+"""What must hold for every attention: nine statements, each with its trials."""
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -188,19 +189,18 @@ def given(q: Array, k: Array, v: Array, **rule: Any) -> dict[str, Any]:
 
 
 def it_is_the_definition(f: "Subject", s: Sizes) -> Iterator[Trial]:
-    """The output is that of three plain loops: small scores and large ones, in half precision too."""
-    ways = [(1, np.float64, ""), (600, np.float64, ", large scores")]  # beyond 1,000, of both signs
+    """The output is that of three plain loops, for small and large scores, in half precision."""
+    ways: list[tuple[int, Any, str]] = [(1, np.float64, "")]
+    ways.append((600, np.float64, ", large scores"))  # beyond 1,000, of both signs
     ways += [(6, np.float16, ", half precision")] * f.takes_half
     for size, dtype, said in ways:
         for words, rule in rules(f, s):
             q, k, v = (x.astype(dtype) for x in some(f, s))
             q = size * q
-            right = f.remembered(
-                (s, words, said),
-                lambda q=q, k=k, v=v, rule=rule: defined(
-                    q, k, v, **rule, heads=s.heads, corner=f.corner, score=f.score
-                )[0],
+            loops = functools.partial(
+                defined, q, k, v, **rule, heads=s.heads, corner=f.corner, score=f.score
             )
+            right = f.remembered((s, words, said), loops)
             found, _ = f(q, k, v, **rule, heads=s.heads)
             yield Trial(found, right, words + said, given(q, k, v, **rule))
 
@@ -223,12 +223,13 @@ def a_query_without_keys_gets_nothing(f: "Subject", s: Sizes) -> Iterator[Trial]
     rows[-1] = False  # the last query sees no key
     item = np.ones((s.batch, 1, s.keys), dtype=bool)
     item[-1] = False  # nobody in the last sequence does
-    masks = {"a query without a key": rows} if f.masks == "any" else {}
+    masks: dict[str, Array] = {"a query without a key": rows} if f.masks == "any" else {}
     if f.masks:
         masks["a sequence that is nothing but padding"] = item
     for words, mask in masks.items():
         q, k, v = some(f, s)
-        rule = {"mask": mask, **({} if False in f.causal else {"causal": True})}
+        rule: dict[str, Any] = {"mask": mask}
+        rule |= {} if False in f.causal else {"causal": True}
         empty = ~np.broadcast_to(mask, (s.batch, s.queries, s.keys)).any(axis=-1)
         found = f(q, k, v, **rule, heads=s.heads)[0][empty]
         yield Trial(found, np.zeros_like(found), words, given(q, k, v, **rule))

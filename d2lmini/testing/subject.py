@@ -1,4 +1,4 @@
-"""A function under test: how it is called, and which conventions it keeps, asked for or found out."""
+"""A function under test: how it is called, and its conventions, asked for or found out."""
 
 import contextlib
 import inspect
@@ -63,6 +63,8 @@ class Subject:
         self.function, self.score = function, score
         self.corner, self.no_keys = corner, no_keys
         self.names = {**_names(function), **(names or {})}
+        if not names:
+            self._forget_guesses()
         self.meaning = mask or ("hidden" if "padding" in (self.names["mask"] or "") else "attend")
         self.masks: str | None = "any" if self.names["mask"] else None
         if self.masks and self.names["mask"] in ("key_padding_mask", "padding_mask"):
@@ -81,13 +83,13 @@ class Subject:
 
     # Calling
 
-    def remembered(self, case: tuple[Any, ...], compute: Callable[[], Array]) -> Array:
-        """Return what the loops give for a case; they are slow, and the cases are always the same."""
+    def remembered(self, case: tuple[Any, ...], loops: Callable[[], tuple[Array, Array]]) -> Array:
+        """Return the output of the loops for a case; they are slow, and the cases do not change."""
         if self.score is not scaled_dot_product:
-            return compute()
+            return loops()[0]
         full = (self.corner, self.masks, self.causal, *case)
         if full not in _REMEMBERED:
-            _REMEMBERED[full] = compute()
+            _REMEMBERED[full] = loops()[0]
         return _REMEMBERED[full]
 
     def array(self, x: Array) -> Array:
@@ -106,9 +108,8 @@ class Subject:
         """Call the function; return its output (batch, n, heads · d_v), and its weights or None."""
         if self.layout == "n d":
             items = range(len(query))
-            each = [self._one(*(x[b] for x in (query, key, value)),
-                              mask if mask is None or mask.ndim < 3 else mask[b % len(mask)],
-                              causal, 1) for b in items]  # fmt: skip
+            masks = [mask if mask is None or mask.ndim < 3 else mask[b % len(mask)] for b in items]
+            each = [self._one(query[b], key[b], value[b], masks[b], causal, 1) for b in items]
             weights = [w for _, w in each if w is not None]
             return np.stack([o for o, _ in each]), np.stack(weights) if weights else None
         return self._one(query, key, value, mask, causal, heads)
@@ -128,7 +129,8 @@ class Subject:
         if self.names["weights"]:
             options[str(self.names["weights"])] = True
         given = dict(zip(("query", "key", "value"), arguments, strict=True))
-        given |= {"mask": x for name, x in options.items() if name == self.names["mask"]}
+        if mask is not None:
+            given["mask"] = options[str(self.names["mask"])]
         self.calls = [(name, x, _numpy(x).copy()) for name, x in given.items()]
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -166,7 +168,9 @@ class Subject:
             mask = mask[:, None]
         if self.meaning == "attend":
             return mask.copy()
-        return ~mask if self.meaning == "hidden" else np.where(mask, 0.0, -np.inf).astype(query.dtype)
+        return (
+            ~mask if self.meaning == "hidden" else np.where(mask, 0.0, -np.inf).astype(query.dtype)
+        )
 
     def _native(self, x: Array) -> Any:
         if self.arrays == "torch":
@@ -180,6 +184,21 @@ class Subject:
         return x
 
     @contextlib.contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """Let PyTorch use one thread, since several only wait for each other at these sizes."""
+        if self.arrays != "torch":
+            yield
+            return
+        import torch
+
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+    @contextlib.contextmanager
     def strided(self) -> Iterator[None]:
         """Give arrays whose axes lie in memory in another order."""
         before, self.lay = self.lay, np.asfortranarray
@@ -191,7 +210,9 @@ class Subject:
     def written(self) -> list[str]:
         """Return which arguments of the last call are no longer what they were."""
         return [
-            name for name, x, was in self.calls if not np.array_equal(_numpy(x), was, equal_nan=True)
+            name
+            for name, x, was in self.calls
+            if not np.array_equal(_numpy(x), was, equal_nan=True)
         ]
 
     # Finding out
@@ -210,8 +231,26 @@ class Subject:
         output, weights = self(q, k, v, causal=causal, heads=s.heads)
         self.returns_weights = weights is not None
         causal = causal or self.causal == (True,)
-        right, _ = defined(q, k, v, causal=causal, heads=s.heads, corner=self.corner, score=self.score)
+        right, _ = defined(
+            q, k, v, causal=causal, heads=s.heads, corner=self.corner, score=self.score
+        )
         return np.allclose(output, right, rtol=1e-2, atol=1e-2)
+
+    def _masked(self) -> bool:
+        """Tell whether some meaning of the mask gives the definition's output."""
+        s, before = self.sizes(Sizes()), self.meaning
+        q, k, v = some(self, s)
+        mask = np.tile(np.arange(s.keys) % 3 > 0, (s.batch, 1, 1))
+        causal = self.causal[0]
+        right, _ = defined(q, k, v, mask, causal, s.heads, corner=self.corner, score=self.score)
+        for meaning in MEANINGS:
+            self.meaning = meaning
+            with contextlib.suppress(Exception):
+                if np.allclose(self(q, k, v, mask, causal, s.heads)[0], right, 1e-2, 1e-2):
+                    self.meaning = before
+                    return True
+        self.meaning = before
+        return False
 
     def _find_out(
         self, arrays: str | None, layout: str | None, mask: str | None, always: bool | None
@@ -225,15 +264,16 @@ class Subject:
                     self.arrays, self.layout = kind, lies
                     self.rectangles, self.wide = rectangles, wide
                     try:
-                        score = self._plain()
-                        if True in self.causal and False in self.causal:
+                        score = int(self._plain())
+                        if self.causal == (False, True):
                             score += self._plain(causal=True)
+                        score += bool(self.masks) and self._masked()
                     except Exception as error:
                         first = first or error
                         continue
-                    tried.append((int(score), -len(tried), (kind, lies, rectangles, wide)))
+                    tried.append((score, -len(tried), (kind, lies, rectangles, wide)))
                     break
-                if tried and tried[-1][0] == len(self.causal):
+                if tried and tried[-1][0] == len(self.causal) + bool(self.masks):
                     break
             if tried:
                 break
@@ -245,6 +285,23 @@ class Subject:
         self._find_mask(mask)
         self._find_precision()
 
+    def _forget_guesses(self) -> None:
+        """Forget a name that nobody has written down and that ``**options`` refuses."""
+        with contextlib.suppress(TypeError, ValueError):
+            written = inspect.signature(self.function).parameters
+            for kind, name in self.names.items():
+                if name and name not in written:
+                    tiny = np.ones((1, 1, 1))
+                    value = {"heads": 1, "causal": True, "mask": np.ones((1, 1), bool)}[kind]
+                    for make in (np.asarray, _as_tensor):
+                        try:
+                            self.function(*map(make, (tiny, tiny, tiny)), **{name: value})
+                        except TypeError as error:
+                            if f"argument {name!r}" in str(error):
+                                self.names[kind] = None
+                        except Exception:  # said of something else
+                            continue
+
     def _find_causal(self, always: bool | None) -> None:
         """Find out whether a function without such an argument is causal all the same."""
         right = self._plain()
@@ -255,23 +312,26 @@ class Subject:
 
     def _find_mask(self, said: str | None) -> None:
         """Find out whether it takes boolean masks at all; their meaning is not guessed."""
-        if said or not self.masks:
+        if not self.masks:
             return
-        for self.meaning in (self.meaning, "additive"):
+        for meaning in (self.meaning,) if said else (self.meaning, "additive"):
+            self.meaning = meaning
             s = self.sizes(Sizes())
             everything = np.ones((s.queries, s.keys), dtype=bool)
             with contextlib.suppress(Exception):
                 self(*some(self, s), mask=everything, causal=self.causal[0], heads=s.heads)
                 break
         else:
-            self.meaning = "attend"
+            self.meaning = said or "attend"
         if True in self.causal and self.names["causal"]:
             self.one_rule = self._refuses_both()
 
     def _refuses_both(self) -> bool:
         """Tell whether it takes a mask and a causal rule, but says that it does not take both."""
         s = self.sizes(Sizes(keys=4))
-        mask = np.ones((s.batch, 1, s.keys) if self.masks == "padding" else (s.queries, s.keys), bool)
+        mask = np.ones(
+            (s.batch, 1, s.keys) if self.masks == "padding" else (s.queries, s.keys), bool
+        )
         try:
             self(*some(self, s), mask=mask, causal=True, heads=s.heads)
         except Exception as error:
@@ -286,7 +346,9 @@ class Subject:
         q, k, v = some(self, s)
         causal = self.causal[0]
         output, _ = self(q, k, v, causal=causal, heads=s.heads)
-        right, _ = defined(q, k, v, causal=causal, heads=s.heads, corner=self.corner, score=self.score)
+        right, _ = defined(
+            q, k, v, causal=causal, heads=s.heads, corner=self.corner, score=self.score
+        )
         error = np.abs(output - right).max()
         self.exactness = 1e-4 if 1e-9 < error < 1e-5 else 0.0
         self.dtype = np.float16
@@ -332,7 +394,9 @@ def _names(function: Callable[..., Any]) -> dict[str, str | None]:
     try:
         parameters = inspect.signature(function).parameters
         found = [
-            name for name, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+            name
+            for name, p in parameters.items()
+            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
         if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             found += [names[0] for kind, names in NAMES.items() if kind != "weights"]
@@ -355,6 +419,12 @@ def _layouts(names: Mapping[str, str | None]) -> list[str]:
     if names["heads"]:
         return ["batch n d", "n d"]
     return ["batch heads n d", "batch n d", "batch n heads d", "n d"]
+
+
+def _as_tensor(x: Array) -> Any:
+    import sys
+
+    return sys.modules["torch"].from_numpy(x) if "torch" in sys.modules else x
 
 
 def _numpy(x: Any) -> Array:
