@@ -1,8 +1,8 @@
 """Make the book fit for paper.
 
-Every page is printed in its light theme, whichever was on the screen. And the page that holds the
-whole book (the builder singlehtml) becomes book.html, which `scripts/pdf.py` prints: a title page,
-the contents, then the chapters, with their hints, answers and solutions at the end.
+The page that holds the whole book (the builder singlehtml) becomes book.html, which
+`scripts/pdf.py` prints: a title page, the contents, then the chapters, with their hints, answers
+and solutions at the end. That a single page is light on paper, its style says.
 """
 
 import copy
@@ -15,10 +15,6 @@ from bs4 import BeautifulSoup, Tag
 from public import changed
 
 STYLE = Path(__file__).with_suffix(".css")
-COMMENT_OR_RULE = re.compile(r"/\*.*?\*/|([^{}/]+)\{([^{}]*)\}", re.DOTALL)
-BETWEEN = re.compile(r",(?![^()]*\))")  # a comma inside of :is(...) or :not(...) separates nothing
-CHOSEN = {theme: rf"\[data-theme=[\"']?{theme}[\"']?\]" for theme in ("dark", "light")}
-DARK, LIGHT = CHOSEN.values()
 NARROW = re.compile(r"@media\s*\(max-width:[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
 HEADERLINK = ".headerlink"
 PAGE_WITHIN = '.toctree-wrapper > span[id^="document-"]'  # one that another page lists
@@ -28,38 +24,6 @@ ANSWERS = "Hints, answers and solutions"
 LONGEST = 48  # lines of a cell that is kept on one page
 WIDEST = 82  # letters of a line of code that is set in full size
 MOST = 5  # rows and columns of folded numbers that are worth their paper
-
-
-def light(style: str) -> str:
-    """Return a style sheet that is light on paper.
-
-    A rule for the dark theme is for screens. One for the light theme counts on paper in the dark
-    theme too.
-
-    >>> light("html[data-theme=dark] a,p{b:c}")
-    'p{b:c}@media screen{html[data-theme=dark] a{b:c}}'
-    >>> light("html[data-theme=light] a{b:c}")
-    'html[data-theme=light] a{b:c}@media print{html[data-theme=dark] a{b:c}}'
-    """
-
-    def split(found: re.Match) -> str:
-        if not found[1] or "data-theme" not in found[1]:
-            return found[0]
-        parts = [part.strip() for part in BETWEEN.split(found[1])]
-        dark = [part for part in parts if re.search(rf"(?<!:not\(){DARK}", part)]
-        bright = [part for part in parts if re.search(LIGHT, part)]
-        twins = [re.sub(LIGHT, "[data-theme=dark]", part) for part in bright]
-        rules = [
-            ("{}", [part for part in parts if part not in dark]),
-            ("@media screen{{{}}}", dark),
-            ("@media print{{{}}}", twins),
-        ]
-        return "".join(
-            around.format(f"{','.join(some)}{{{found[2]}}}") for around, some in rules if some
-        )
-
-    style = COMMENT_OR_RULE.sub(split, style)
-    return re.sub(r"@media\s*(?=\(prefers-color-scheme:\s*dark\))", "@media screen and ", style)
 
 
 class Book:
@@ -110,7 +74,7 @@ class Book:
             else:
                 cover = self.cover(document)
             heads.append(self.set_up(document, number))
-        main = self.tag("main", class_="bd-content bd-article")
+        main = self.tag("main", class_="content text")
         main.extend([cover, self.contents(), *self.documents])
         for needless in main.select(f"{HEADERLINK}, .only-dark, .cell_output:has(.d2l-todo)"):
             needless.decompose()
@@ -305,23 +269,19 @@ def words(heading: Tag, numbered: bool = True) -> Tag:
 
 
 def finish(app, exception) -> None:
-    """Make the style light on paper and, of the whole book on one page, a book."""
-    if exception or app.builder.name not in ("html", "singlehtml"):
+    """Make a book of the whole book on one page."""
+    if exception or app.builder.name != "singlehtml":
         return
     out = Path(app.outdir)
     path = out / "_static" / "style.css"
-    style = path.read_text("utf8")
-    if app.builder.name == "singlehtml":
-        style = NARROW.sub("", style)  # a sheet of paper is no phone
-    path.write_text(light(style), "utf8")
-    if app.builder.name == "singlehtml":
-        page = out / f"{app.config.root_doc}.html"
-        when = changed(Path(app.srcdir), ".")
-        edition = f"Version {app.config.version}" + (f", {when}" if when else "")
-        facts = [app.config.author, edition, LICENCE, app.config.public["address"]]
-        book = Book(page.read_text("utf8"), app.config.project, facts)
-        # The page is written for the folder above the one in which Sphinx puts it.
-        (out / "book.html").write_text(book.bind(), "utf8")
+    path.write_text(NARROW.sub("", path.read_text("utf8")), "utf8")  # a sheet of paper is no phone
+    page = out / f"{app.config.root_doc}.html"
+    when = changed(Path(app.srcdir), ".")
+    edition = f"Version {app.config.version}" + (f", {when}" if when else "")
+    facts = [app.config.author, edition, LICENCE, app.config.public["address"]]
+    book = Book(page.read_text("utf8"), app.config.project, facts)
+    # The page is written for the folder above the one in which Sphinx puts it.
+    (out / "book.html").write_text(book.bind(), "utf8")
 
 
 def setup(app):
