@@ -425,6 +425,7 @@ LOOPS = {
     "padded_attention": padded_attention,
     "window_mask": window_mask,
     "dropped_attention": dropped_attention,
+    "finds_no_fault": lambda name: name.startswith("a right one"),
 }
 
 
