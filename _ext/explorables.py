@@ -91,6 +91,21 @@ def names() -> Start:
     return Start("Ask for a name", settings, head, rows, says, (452, 268), 2)
 
 
+def learned() -> Start:
+    """Return the same eight people for the last chapter, where what is compared is learned."""
+    start, encode = names(), d2lmini.NameEncoder.load()
+    asked, people = start.settings["asked"], start.settings["names"]
+    scores = (encode([asked]) @ encode(people).T)[0]
+    weights = d2lmini.softmax(scores / start.settings["temperature"])
+    rows = [(*row, f"{w:.2f}") for (row, w) in zip(start.rows, weights, strict=True)]
+    rows = [(name, by_trigrams, w, value) for name, _, by_trigrams, value, w in rows]
+    shapes = [[name, *np.atleast_2d(w).shape] for name, w in encode.weights.items()]
+    settings = {**start.settings, "file": "name-encoder.bin", "shapes": shapes}
+    head = ("key", "weight by trigrams", "weight as learned", "value")
+    title = "Ask by trigrams, and by what is learned"
+    return Start(title, settings, head, rows, start.says, (452, 268), 3)
+
+
 def triangle() -> Start:
     """Return the three scores of the second chapter, and their temperature."""
     scores = np.array([2.0, 1.0, 0.0])
@@ -381,6 +396,7 @@ STARTS: dict[str, Callable[[], Start]] = {
     "readings": readings,
     "tiles": tiles,
     "museum": museum,
+    "learned": learned,
 }
 # After which cell of which notebook each stands: the one that draws the figure it belongs to.
 PLACES = {
@@ -394,6 +410,7 @@ PLACES = {
     ("chapters/07-real-models", "two-heads"): "readings",
     ("chapters/08-attention-at-scale", "halves-figure"): "tiles",
     ("chapters/09-bug-museum", "broken-by-one"): "museum",
+    ("chapters/10-the-lookup-learned", "back"): "learned",
 }
 NAMED = re.compile(r'data-explorable="(\w+)"')
 MODULES = Path(__file__).parents[1] / "chapters/_static/explorables"
@@ -482,6 +499,10 @@ def write(app, exception) -> None:
         if "readings" in names:
             for number, text in enumerate(stored()):
                 (folder / f"reading-{number}.bin").write_bytes(stored_weights(text))
+        if "learned" in names:
+            encoder = d2lmini.NameEncoder.load().weights.values()
+            matrices = b"".join(w.astype("<f2").tobytes() for w in encoder)
+            (folder / "name-encoder.bin").write_bytes(matrices)
 
 
 def entry(names: Iterable[str]) -> str:

@@ -3,11 +3,11 @@ import { dot, half, softmax } from "./math.mjs";
 
 const FOLDED = { ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d", þ: "th", ı: "i" };
 
-/** The letters of a name from a to z; null if there are others that it has never learned. */
+/** The words of a name, in letters from a to z; null if there is a letter that it has never learned. */
 export function folded(name) {
   const apart = [...name.toLowerCase()].map((c) => FOLDED[c] ?? c).join("").normalize("NFKD");
-  const letters = apart.replace(/[^\p{L}\p{N}]/gu, "");
-  return /^[a-z]*$/.test(letters) ? letters : null;
+  const words = apart.split(/[\s-]+/).map((word) => word.replace(/[^\p{L}\p{N}]/gu, "")).filter(Boolean);
+  return words.every((word) => /^[a-z]{1,64}$/.test(word)) ? words : null;
 }
 
 /** The matrices in a file of 16-bit numbers: [name, rows, columns] of each, one after the other. */
@@ -37,18 +37,22 @@ function attend(w, name, query, key, count = 4) {
   return times(joined, w[`${name}.w_o.weight`]);
 }
 
-/** The vector of a name, of length 1; 0 for one without letters. */
-export function encoded(w, letters) {
+/** The vector of a name: the sum of its words' vectors, of length 1; 0 for a name without letters. */
+export function encoded(w, words) {
+  const total = words.map((word) => ofWord(w, word)).reduce((a, b) => a.map((x, i) => x + b[i]), w.question[0].map(() => 0));
+  return unit(total);
+}
+const unit = (x) => { const length = Math.hypot(...x) || 1; return x.map((a) => a / length); };
+
+function ofWord(w, letters) {
   const d = w.question[0].length;
-  if (!letters) return Array(d).fill(0);
   let x = [...letters].map((c, t) => w["letters.weight"][c.charCodeAt(0) - 97].map((a, j) => a + Math[j % 2 ? "cos" : "sin"](t / 10000 ** ((2 * Math.floor(j / 2)) / d))));
   for (const at of ["blocks.0.", "blocks.1."]) {
     const h = norm(x);
     x = plus(x, attend(w, `${at}attend`, h, h));
-    const wide = times(norm(x), w[`${at}widen.weight`]).map((row) => row.map((a, j) => Math.max(0, a + w[`${at}widen.bias`][0][j])));
-    x = plus(x, times(wide, w[`${at}narrow.weight`]).map((row) => row.map((a, j) => a + w[`${at}narrow.bias`][0][j])));
+    const [[up], [down]] = ["widen", "narrow"].map((one) => w[`${at}${one}.bias`]);
+    const wide = times(norm(x), w[`${at}widen.weight`]).map((row) => row.map((a, j) => Math.max(0, a + up[j])));
+    x = plus(x, times(wide, w[`${at}narrow.weight`]).map((row) => row.map((a, j) => a + down[j])));
   }
-  const [pooled] = attend(w, "pool", w.question, x);
-  const length = Math.hypot(...pooled);
-  return pooled.map((a) => a / length);
+  return unit(attend(w, "pool", w.question, x)[0]);
 }
