@@ -15,7 +15,6 @@ import numpy as np
 from d2lmini._arrays import (
     A,
     Array,
-    fill,
     floating,
     is_torch,
     on_one_batch,
@@ -153,7 +152,7 @@ def _partial(
 def _hidden(xp: Any, scores: A, hidden: A) -> A:
     if is_torch(scores):
         return xp.where(hidden, -xp.inf, scores)
-    fill(scores, hidden, -math.inf)
+    np.copyto(scores, -math.inf, where=hidden)
     return scores
 
 
