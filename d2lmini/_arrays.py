@@ -180,6 +180,11 @@ def on_one_batch(xp: Any, *arrays: Array) -> tuple[Array, ...]:
     )
 
 
+def widened(xp: Any, *arrays: A) -> tuple[A, ...]:
+    """Return arrays of four bytes or more: a sum over many keys needs them."""
+    return tuple(xp.astype(x, xp.float32) if x.dtype.itemsize < 4 else x for x in arrays)
+
+
 def values_if_known(x: Array) -> Any:
     """Return the numbers of `x` as Python's; None while PyTorch compiles, maps or only measures."""
     if is_compiling(x):

@@ -99,7 +99,7 @@ def _recorded_softmax() -> Any:
 
 
 def _fill(x: Array, where: Array, number: float) -> None:
-    """Write a number wherever told, unrecorded: the gradient of a score is 0 where its weight is."""
+    """Write a number where told, unrecorded: the gradient of a score is 0 where its weight is."""
     if is_torch(x):
         x.detach().masked_fill_(where, number)
     else:

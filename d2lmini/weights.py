@@ -13,7 +13,7 @@ from d2lmini._types import A
 __all__ = ["masked_softmax", "softmax"]
 
 
-def _softmax(xp: Any, scores: A, axis: int = -1) -> A:
+def _softmax(xp: Any, scores: Any, axis: int = -1) -> Any:
     """exp(a_i) / sum_j exp(a_j)."""
     if is_torch(scores):
         return xp.softmax(scores, dim=axis)  # PyTorch's own: one pass instead of four

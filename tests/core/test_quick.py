@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from comparing import TOLERANCE, each_dtype, needs_torch, random
 
-from d2lmini import attention, scaled_dot_product_score
+from d2lmini import attention, scaled_dot_product_score, tiled_attention
 
 MASKS = {
     "nothing": None,
@@ -67,6 +67,30 @@ def test_twins_of_many_keys(xp, dtype):
     """A sum of 5,000 ones in 16 bits would stall at 2,048."""
     query, key, value = inputs(xp, 2, 5000, dtype, size=0.0)
     assert_same(attention(query, key, value + 1), plainly(query, key, value + 1), TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("size", [0.1, 30.0])
+def test_twins_in_tiles(causal, masked, biased, size):
+    """Scores near 0 and far from it; NumPy takes its own way, PyTorch in blocks the plain one."""
+    torch = pytest.importorskip("torch")
+    for n, m in [(300, 700), (700, 300), (520, 520)]:
+        given = inputs(np, n, m, size=size)
+        options = {"causal": causal, "scale": 0.3, "block_size": None}
+        if masked:
+            options["mask"] = MASKS["some keys"](n, m)
+        if biased:
+            options["bias"] = random(np, 5, n, m)
+        quick = tiled_attention(*given, **options)
+        arrays = (torch.as_tensor(x) for x in given)
+        options = {
+            name: torch.as_tensor(x) if isinstance(x, np.ndarray) else x
+            for name, x in options.items()
+        }
+        plain = tiled_attention(*arrays, **{**options, "block_size": 256})
+        np.testing.assert_allclose(quick, plain.numpy(), rtol=1e-10, atol=1e-12 * size)
 
 
 @needs_torch
