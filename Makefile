@@ -35,7 +35,7 @@ serve: .venv/installed  ## show the book on localhost and rebuild it when a file
 	@$(RUN) scripts/serve.py
 
 check: .venv/installed  ## run the quick tests: library, exercises, notebooks, structure
-	@$(PYTEST) -m "not (pages or machine or weekly or rebuild)"
+	@$(PYTEST) -m "not (again or pages or machine or weekly or rebuild)"
 
 test: .venv/installed  ## run every test: also the built book, a browser, the installation
 	@$(PYTEST)
@@ -48,7 +48,11 @@ stable: .venv/installed  ## run the notebooks on other CPU kernels: the stored o
 	  ATEN_CPU_CAPABILITY=$$cpu MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Haswell \
 	  $(RUN) -m pytest --quiet chapters || exit 1; done
 
+versions:  ## run the library's tests on the lowest and newest versions, on each Python
+	@"$(PYTHON)" scripts/versions.py
+
 notebooks: .venv/installed  ## run all notebooks and store their outputs
+	@$(RUN) -m scripts.counts
 	@$(RUN) scripts/notebooks.py
 
 bench: .venv/installed .peers/installed  ## measure beside other libraries; write the page "Measured"

@@ -199,7 +199,7 @@ class ProvedBefore(pytest.Item):
 
 
 def stamp(config, path: Path) -> Path | None:
-    """Return the file that is there once a chapter has passed as it is now.
+    """Return the file that is there once a chapter has passed as it is now; `.again`, in all ways.
 
     It depends on its own text, on the library but for the exercises of other chapters, and on what
     runs and compares it. A chapter that the command line names is always run.
@@ -223,8 +223,8 @@ def pytest_runtest_makereport(item, call):
     left = getattr(item.parent, "left", None)
     if left and call.when == "call" and report.passed:
         left.discard(item.name)
-        if not left and item.parent.stamp:
-            item.parent.stamp.touch()
+        if left <= {AGAIN} and item.parent.stamp:
+            item.parent.stamp.with_suffix(".again" * (not left)).touch()
     return report
 
 
@@ -271,7 +271,8 @@ def pytest_configure(config):
     def collect_strictly(self):
         """Look at the stored file first; one that cannot be read must not stop the others."""
         self.left, self.stamp = set(), stamp(self.config, self.path)
-        if self.stamp and self.stamp.exists():
+        wanted = "" if "again" in self.config.option.markexpr else ".again"
+        if self.stamp and self.stamp.with_suffix(wanted).exists():
             self.nb = nbformat.v4.new_notebook()
             yield ProvedBefore.from_parent(self, name="proved before, and unchanged")
             return
@@ -288,7 +289,9 @@ def pytest_configure(config):
         yield from cells
         yield UpdatedOutputs.from_parent(self, name="updated")
         if cells:
-            yield Played.from_parent(self, name=AGAIN)
+            played = Played.from_parent(self, name=AGAIN)
+            played.add_marker("again")
+            yield played
 
     def start_elsewhere(self):
         """Run it in an empty folder: a notebook runs wherever it is opened."""

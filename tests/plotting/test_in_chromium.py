@@ -12,6 +12,8 @@ from d2lmini.plotting import AttentionExplorer, AttentionTrace
 from d2lmini.plotting.theme import PALETTES
 from tests.plotting.reading import heatmaps, random_weights
 
+pytest.importorskip("playwright")  # with which the fixture `chromium` comes
+
 LIGHT, DARK = (255, 255, 255), (18, 18, 18)
 SCORES = np.random.default_rng(5).normal(size=(4, 5)) * 3
 SQUARE = SCORES[:, :4]  # the queries are the keys as well
