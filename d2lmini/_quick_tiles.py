@@ -93,8 +93,7 @@ def _one_matrix(
                 scores = scores + bias[..., top:bottom, left:right] * BINARY
             state = _partial(xp, scores, value[..., left:right, :], visible, state, near)
         assert state is not None
-        _, total, mixed = state
-        outputs.append(mixed / xp.where(total == 0, 1.0, total))
+        outputs.append(state[2] / xp.where(state[1] == 0, 1.0, state[1]))
     return xp.concat(outputs, axis=-2)
 
 

@@ -37,4 +37,3 @@ class Attention(NamedTuple, Generic[T, W]):
 
 if not TYPE_CHECKING:  # ``Attention[numpy.ndarray]`` says enough: the second type is as the first
     Attention.__class_getitem__ = classmethod(GenericAlias)
-    Attention.__module__ = "d2lmini.attention"
