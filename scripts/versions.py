@@ -21,6 +21,7 @@ FOLDER = ROOT / ".versions"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 ENDS = {"lowest": "lowest-direct", "newest": "highest"}
 PACKAGES = ("numpy", "torch", "matplotlib", "array-api-compat")
+TOOLS = ("beautifulsoup4", "ipykernel", "nbclient", "pyyaml")  # what the tests use besides
 TESTS = ("tests/core", "tests/modules", "tests/plotting")
 # What a library tells the authors of another is no fault here, and old ones tell much.
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore::DeprecationWarning")
@@ -95,6 +96,8 @@ def tested(version: str, path: str, end: str) -> dict[str, object]:
     run(*uv, "venv", "--quiet", "--clear", "--python", path, folder)
     install = [*uv, "pip", "install", "--quiet", "--python", python, "--resolution", ENDS[end]]
     status, said = run(*install, ".[torch,plot,test]")
+    if not status:
+        status, said = run(*install[:-2], *TOOLS)
     if status:
         reason = said.strip().splitlines()[-1]
         print(f"Python {version}, {end}: cannot be installed: {reason}", flush=True)
