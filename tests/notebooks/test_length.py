@@ -8,10 +8,13 @@ import pytest
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 MOST = (2500, 40)  # words, shown cells with code
-LIMITS = dict.fromkeys(("08-attention-at-scale", "09-bug-museum"), MOST)
+LIMITS = dict.fromkeys(
+    ("06-choosing-q-k-v", "07-real-models", "08-attention-at-scale", "09-bug-museum"), MOST
+)
 UNSEEN = {"remove-cell", "hide-cell"}
 MARKUP = re.compile(
-    r"^\([\w-]+\)=$"  # a label
+    r"^```[\s\S]*?^```$"  # code
+    r"|^\([\w-]+\)=$"  # a label
     r"|(?<=\])\([^)]*\)"  # where a link leads
     r"|</?\w[^>]*>"  # a tag
     r"|^[#>|*-]+ ",  # what a line begins with
