@@ -128,31 +128,6 @@ def registered(app, uri: str) -> str | None:
     return f"https://doi.org/api/handles/{name}" if name != uri else None
 
 
-AT_A_DESK = "d-none d-sm-inline-block"
-
-
-def plain_buttons(app, pagename, templatename, context, doctree) -> None:
-    """Make the buttons over a page plain links.
-
-    The theme puts them into menus that a script opens, and prints with a script in an attribute,
-    which our policy forbids. What most lead to is done at a desk: on a phone the row keeps the
-    contents, the search, the colours, and the book as one file.
-    """
-    buttons = context.get("header_buttons", [])
-    flat = [part for button in buttons for part in button.get("buttons", [button])]
-    links = [button for button in flat if button["type"] == "link"]
-    context["header_buttons"] = [
-        link | {"classes": "" if link.get("label") == "pdf-button" else AT_A_DESK} for link in links
-    ]
-
-
-def title_once(app, pagename, templatename, context, doctree) -> None:
-    """Add the book's name to the title of every page but the one that is called like the book."""
-    if context.get("title") == (name := context["docstitle"]):
-        context["docstitle"] = ""
-        context["theme_logo"] = context["theme_logo"] | {"text": name}  # the contents still say it
-
-
 def setup(app):
     """Register the fixes."""
     # Jupyter Book sets this for an extension that we do not load.
@@ -160,8 +135,6 @@ def setup(app):
     app.connect("linkcheck-process-uri", registered)
     app.connect("source-read", require_notebooks)
     app.connect("doctree-resolved", require_descriptions)
-    app.connect("html-page-context", title_once, priority=900)
     app.connect("html-page-context", mend_text, priority=900)
     app.connect("html-page-context", back_links, priority=910)
-    app.connect("html-page-context", plain_buttons, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,7 @@
 """Fold an admonition of the class ``dropdown`` with the browser's own means, without a script.
 
-The same for code that a notebook hides, under a name that says what it is: the one that the cell's
-metadata gives as ``fold``, or one that fits every cell of its kind.
+The same for code that a notebook hides, under the name that its cell gives to myst-nb
+(``mystnb: {code_prompt_show: ...}``), or `nb_code_prompt_show` in the configuration.
 """
 
 import html
@@ -14,12 +14,6 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-# What a reader finds in a cell of which the code is hidden ("input"), or all of it ("all"): first
-# where it has an output, then where it has none.
-HIDDEN = {
-    "input": ("The code of this figure", "Code for the next figure"),
-    "all": ("The same, computed", "Code for it"),
-}
 # The solution of an exercise, as a card shows it.
 SOLUTION = re.compile(
     r'(<details class="d2l-fold".*?</summary>)<pre[^>]*><code[^>]*>(.*?)</code></pre>', re.DOTALL
@@ -43,21 +37,6 @@ class FoldDropdowns(SphinxPostTransform):
                 node.replace_self(
                     fold("", *node.children, ids=node["ids"], classes=node["classes"])
                 )
-
-
-class NameHiddenCells(SphinxPostTransform):
-    """Say what is in a cell that a notebook hides, before myst_nb folds it."""
-
-    default_priority = 190
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        """Name them."""
-        for cell in self.document.findall(nodes.container):
-            if names := HIDDEN.get(cell.get("hide_mode")):
-                has_output = "cell_output" in cell[-1]["classes"]
-                own = cell.get("cell_metadata", {}).get("fold")
-                cell["prompt_show"] = own or (names[0] if has_output else names[1])
 
 
 def visit_fold(writer, node) -> None:
@@ -98,6 +77,5 @@ def setup(app):
     app.add_node(HideCodeCellNode, override=True, html=(visit_hidden, depart_fold))
     app.add_node(fold, html=(visit_fold, depart_fold))
     app.add_post_transform(FoldDropdowns)
-    app.add_post_transform(NameHiddenCells)
     app.connect("html-page-context", colour_solutions)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

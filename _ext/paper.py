@@ -1,8 +1,8 @@
 """Make the book fit for paper.
 
-Every page is printed in its light theme, whichever was on the screen. And the page that holds the
-whole book (the builder singlehtml) becomes book.html, which `scripts/pdf.py` prints: a title page,
-the contents, then the chapters, with their hints, answers and solutions at the end.
+The page that holds the whole book (the builder singlehtml) becomes book.html, which
+`scripts/pdf.py` prints: a title page, the contents, then the chapters, with their hints, answers
+and solutions at the end. That a single page is light on paper, its style says.
 """
 
 import copy
@@ -15,10 +15,6 @@ from bs4 import BeautifulSoup, Tag
 from public import changed
 
 STYLE = Path(__file__).with_suffix(".css")
-COMMENT_OR_RULE = re.compile(r"/\*.*?\*/|([^{}/]+)\{([^{}]*)\}", re.DOTALL)
-BETWEEN = re.compile(r",(?![^()]*\))")  # a comma inside of :is(...) or :not(...) separates nothing
-CHOSEN = {theme: rf"\[data-theme=[\"']?{theme}[\"']?\]" for theme in ("dark", "light")}
-DARK, LIGHT = CHOSEN.values()
 NARROW = re.compile(r"@media\s*\(max-width:[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
 HEADERLINK = ".headerlink"
 PAGE_WITHIN = '.toctree-wrapper > span[id^="document-"]'  # one that another page lists
@@ -27,59 +23,7 @@ LICENCE = "Text and figures: CC BY 4.0. Code: MIT licence."
 ANSWERS = "Hints, answers and solutions"
 LONGEST = 48  # lines of a cell that is kept on one page
 WIDEST = 82  # letters of a line of code that is set in full size
-# Sentences that are true on a screen, and what paper says instead.
-ON_PAPER = [
-    (r"answers are folded(, and so is the code that \w+ them)?", "answers close the chapter"),
-    (r"have folded answers", "have their answers at the end of the chapter"),
-    (r"with folded answers", "with answers at the end of the chapter"),
-    (r"in the folded code", "by the code at the end of the chapter"),
-    (r"The folded cell (?=\w+ 20 scores)", "A cell at the end of the chapter "),
-    (r"as the fold (<a[^>]*>above</a>) says", r"as is said \1"),
-    (
-        r"right on the page, in your browser (\(.*?\)): press Run",
-        r"on its web pages, in a browser \1",
-    ),
-    (r" Under its title each chapter says how to get the notebook\.", ""),
-    (r", and then move the slider\.", "."),
-    (
-        r"The slider changes the temperature\. \(Where the slider does not work, the table is",
-        "(The table is",
-    ),
-    (r"Take away the tick at [^.]*\.", "Without the division the row of <em>apple</em> changes."),
-]
 MOST = 5  # rows and columns of folded numbers that are worth their paper
-
-
-def light(style: str) -> str:
-    """Return a style sheet that is light on paper.
-
-    A rule for the dark theme is for screens. One for the light theme counts on paper in the dark
-    theme too.
-
-    >>> light("html[data-theme=dark] a,p{b:c}")
-    'p{b:c}@media screen{html[data-theme=dark] a{b:c}}'
-    >>> light("html[data-theme=light] a{b:c}")
-    'html[data-theme=light] a{b:c}@media print{html[data-theme=dark] a{b:c}}'
-    """
-
-    def split(found: re.Match) -> str:
-        if not found[1] or "data-theme" not in found[1]:
-            return found[0]
-        parts = [part.strip() for part in BETWEEN.split(found[1])]
-        dark = [part for part in parts if re.search(rf"(?<!:not\(){DARK}", part)]
-        bright = [part for part in parts if re.search(LIGHT, part)]
-        twins = [re.sub(LIGHT, "[data-theme=dark]", part) for part in bright]
-        rules = [
-            ("{}", [part for part in parts if part not in dark]),
-            ("@media screen{{{}}}", dark),
-            ("@media print{{{}}}", twins),
-        ]
-        return "".join(
-            around.format(f"{','.join(some)}{{{found[2]}}}") for around, some in rules if some
-        )
-
-    style = COMMENT_OR_RULE.sub(split, style)
-    return re.sub(r"@media\s*(?=\(prefers-color-scheme:\s*dark\))", "@media screen and ", style)
 
 
 class Book:
@@ -119,7 +63,6 @@ class Book:
         heads = []
         for number, document in enumerate(self.documents):
             self.unfold(document)
-            self.say_what_is_true(document)
             if number:  # a chapter is no longer a part of the first page
                 for level in range(2, 7):
                     for heading in document.find_all(f"h{level}"):
@@ -131,7 +74,7 @@ class Book:
             else:
                 cover = self.cover(document)
             heads.append(self.set_up(document, number))
-        main = self.tag("main", class_="bd-content bd-article")
+        main = self.tag("main", class_="content text")
         main.extend([cover, self.contents(), *self.documents])
         for needless in main.select(f"{HEADERLINK}, .only-dark, .cell_output:has(.d2l-todo)"):
             needless.decompose()
@@ -219,19 +162,6 @@ class Book:
         for code in document.find_all("pre"):
             if max(map(len, code.get_text().split("\n"))) > WIDEST:
                 code["class"] = "wide"
-
-    def say_what_is_true(self, document: Tag) -> None:
-        """Put what holds on paper in the place of what holds on a screen."""
-        for text in document.find_all(["p", "li", "figcaption"]):
-            if text.find(["p", "li"]):
-                continue
-            before = " ".join(text.decode_contents().split())
-            after = before
-            for screen, paper in ON_PAPER:
-                after = re.sub(screen, paper, after)
-            if after != before:
-                text.clear()
-                text.append(BeautifulSoup(after, "html.parser"))
 
     def open_folds(self, document: Tag) -> None:
         """Open the folds of a page on which things are looked up, where they stand."""
@@ -339,23 +269,19 @@ def words(heading: Tag, numbered: bool = True) -> Tag:
 
 
 def finish(app, exception) -> None:
-    """Make the style light on paper and, of the whole book on one page, a book."""
-    if exception or app.builder.name not in ("html", "singlehtml"):
+    """Make a book of the whole book on one page."""
+    if exception or app.builder.name != "singlehtml":
         return
     out = Path(app.outdir)
     path = out / "_static" / "style.css"
-    style = path.read_text("utf8")
-    if app.builder.name == "singlehtml":
-        style = NARROW.sub("", style)  # a sheet of paper is no phone
-    path.write_text(light(style), "utf8")
-    if app.builder.name == "singlehtml":
-        page = out / f"{app.config.root_doc}.html"
-        when = changed(Path(app.srcdir), ".")
-        edition = f"Version {app.config.version}" + (f", {when}" if when else "")
-        facts = [app.config.author, edition, LICENCE, app.config.public["address"]]
-        book = Book(page.read_text("utf8"), app.config.project, facts)
-        # The page is written for the folder above the one in which Sphinx puts it.
-        (out / "book.html").write_text(book.bind(), "utf8")
+    path.write_text(NARROW.sub("", path.read_text("utf8")), "utf8")  # a sheet of paper is no phone
+    page = out / f"{app.config.root_doc}.html"
+    when = changed(Path(app.srcdir), ".")
+    edition = f"Version {app.config.version}" + (f", {when}" if when else "")
+    facts = [app.config.author, edition, LICENCE, app.config.public["address"]]
+    book = Book(page.read_text("utf8"), app.config.project, facts)
+    # The page is written for the folder above the one in which Sphinx puts it.
+    (out / "book.html").write_text(book.bind(), "utf8")
 
 
 def setup(app):

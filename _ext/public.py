@@ -21,7 +21,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from docutils import nodes
 from sphinx.errors import ConfigError
@@ -30,19 +30,9 @@ LONGEST = 200  # letters of a description
 CARD = "_static/card.png"
 CARD_ALT = "Three keys with the weights that a query gives them, and the output: the mix of values."
 PDF = "queries-keys-and-values.pdf"
-ELSEWHERE = {
-    "binderhub_url": "https://mybinder.org",
-    "colab_url": "https://colab.research.google.com",
-}
 NOT_FOUND = """<h1>There is no such page</h1>
 <p>It may have moved. The <a href="{root}chapters/index.html#how-to-read-it">first page</a>
 lists the chapters, and the search knows every word of the book.</p>"""
-ISSUE = """Page: {page}
-
-What it says or does:
-
-What you expected:
-"""
 
 
 def configure(app, config) -> None:
@@ -61,15 +51,6 @@ def configure(app, config) -> None:
     body = NOT_FOUND.format(root=config.notfound_urls_prefix)
     config.notfound_context = {"title": "There is no such page", "body": body}
     app.setup_extension("notfound.extension")  # the page that a server shows for a wrong address
-    config.html_theme_options |= {
-        "repository_url": public["repository"],
-        "repository_branch": public["branch"],
-        "path_to_docs": "",
-        "use_repository_button": True,
-        "use_edit_page_button": True,
-        "use_issues_button": True,
-        "launch_buttons": {"notebook_interface": "jupyterlab", **ELSEWHERE},
-    }
 
 
 def description(doctree) -> str:
@@ -81,6 +62,7 @@ def description(doctree) -> str:
 
 def describe(app, pagename, templatename, context, doctree) -> None:
     """Add the description and, once the book is public, what others show of it."""
+    context["public"] = app.config.public | {"pdf": PDF}  # the theme makes links of it
     says = description(doctree)
     tags = {"name": {"description": says}} if says else {"name": {}}
     address = app.config.public["address"]
@@ -137,33 +119,6 @@ def _git(root: Path, *arguments: str) -> str:
     return "" if done.returncode else done.stdout.strip()
 
 
-def mend_buttons(app, pagename, templatename, context, doctree) -> None:
-    """Make the buttons lead to what is of use, and add one for the whole book as one file."""
-    address = app.config.public["address"]
-    if not address or "header_buttons" not in context:
-        return
-    menus = context["header_buttons"]
-    buttons = [button for menu in menus for button in menu.get("buttons", [menu])]
-    named = {button.get("label"): button for button in buttons}
-    edit = named.get("source-edit-button")
-    if edit and edit["url"].endswith(".ipynb"):  # GitHub would offer the raw JSON
-        buttons.remove(edit)
-    if issue := named.get("source-issues-button"):
-        new, _, _ = issue["url"].partition("?")
-        title = html.unescape(re.sub(r"<[^>]*>", "", context.get("title") or app.config.project))
-        body = ISSUE.format(page=f"{address}{pagename}.html")
-        issue["url"] = f"{new}?{urlencode({'title': f'{title}: ', 'body': body}, quote_via=quote)}"
-    book = {
-        "type": "link",
-        "url": context["pathto"](PDF, resource=True),
-        "text": "The book as PDF",
-        "tooltip": "Download the whole book as PDF",
-        "icon": "fas fa-file-pdf",
-        "label": "pdf-button",
-    }
-    context["header_buttons"] = [*buttons, book]
-
-
 def map_site(app, exception) -> None:
     """Write the site map, of all pages, also of those that this build found unchanged."""
     address = app.config.public["address"]
@@ -186,6 +141,5 @@ def setup(app):
     app.add_config_value("public", {}, "html")
     app.connect("config-inited", configure, priority=100)
     app.connect("html-page-context", describe)
-    app.connect("html-page-context", mend_buttons, priority=890)
     app.connect("build-finished", map_site, priority=870)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

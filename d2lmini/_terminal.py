@@ -1,9 +1,11 @@
 """Text for a terminal: one that knows few letters, and one that obeys control characters."""
 
+import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["careful_output", "escaped", "for_terminal", "record"]
+__all__ = ["careful_output", "command", "escaped", "for_terminal", "record"]
 
 PLAINER: dict[str, str | int | None] = {"✓": "+", "✗": "x", "○": "o", "→": "->", "…": "..."}
 PLAINER |= {"−": "-", "·": "*", "√": "sqrt "}
@@ -44,3 +46,22 @@ def escaped(text: str) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in one_line
     )
+
+
+def command(main: Callable[[], int]) -> int:
+    """Run a command of the shell and return its exit status.
+
+    Where nobody reads on (``| head``) it ends quietly, and Ctrl-C is one line; its status is then
+    what a shell gives a program that was ended by that signal.
+    """
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)  # Python would complain once more when it ends
+        os.dup2(nowhere, sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        return 130
+    return status

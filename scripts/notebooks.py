@@ -43,7 +43,7 @@ HIDDEN = {
     "source_hidden": {"hide-input", "hide-cell", "remove-cell"},
     "outputs_hidden": {"hide-cell"},
 }
-KEPT = ("fold", "mystnb", "tags")  # metadata of a cell that the book uses
+KEPT = ("mystnb", "tags")  # metadata of a cell that the book uses
 INSTALL = """import importlib.util
 from pathlib import Path
 
@@ -121,6 +121,8 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
+        if name := cell.metadata.get("fold"):  # as notebooks named their folds until this version
+            cell.metadata["mystnb"] = {"code_prompt_show": name}
         kept = {key: cell.metadata[key] for key in KEPT if key in cell.metadata}
         tags = set(kept.get("tags", []))
         hidden = {key: True for key, hiding in HIDDEN.items() if tags & hiding}

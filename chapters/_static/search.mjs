@@ -149,12 +149,12 @@
   };
 
   const asked = new URLSearchParams(location.search).get("q") ?? "";
-  const dialog = document.getElementById("pst-search-dialog");
+  const dialog = document.getElementById("search-dialog");
   const dialogField = dialog?.querySelector("input");
   if (dialogField) dialog.append(answer(dialogField, AT_ONCE).below);
   const results = document.getElementById("search-results");
   if (results) {
-    const field = document.querySelector("main .bd-search input");
+    const field = document.querySelector("main .search-field input");
     const { below, show } = answer(field, IN_ALL);
     field.value = asked;
     results.append(below);

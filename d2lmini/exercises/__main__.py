@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import d2lmini
-from d2lmini._terminal import careful_output, escaped
+from d2lmini._terminal import careful_output, command, escaped
 from d2lmini.exercises import exercises
 from d2lmini.exercises.notebook import checked, code_cells, text_of
 
@@ -287,4 +287,4 @@ def _without_input(head: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(main))

@@ -3,12 +3,15 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from heapq import heapify, heappop, heappush
+from itertools import groupby
 
 __all__ = ["BytePieces"]
 
 # A word takes the blank before it; an ending such as 's stands alone; so do blanks in a row.
-WORD = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W_]+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
+# Python counts the separators U+001C to U+001F as blanks; the model does not.
+BLANK, SIGN = r"[^\S\x1c-\x1f]", r"(?:[^\s\w]|[_\x1c-\x1f])"
+WORD = re.compile(rf"'(?:s|t|re|ve|m|ll|d)| ?[^\W_]+| ?{SIGN}+|{BLANK}+(?![\S\x1c-\x1f])|{BLANK}+")
 
 
 def byte_letters() -> list[str]:
@@ -25,12 +28,12 @@ BYTES = {letter: byte for byte, letter in enumerate(LETTERS)}
 class BytePieces:
     """A vocabulary of pieces, and the order in which neighbouring pieces are joined.
 
-    Every text can be cut, since each single byte is a piece.
-
     Parameters
     ----------
     pieces : list of str
-        The vocabulary, one printable letter for each byte.
+        The vocabulary, one printable letter for each byte. A text can be cut if each of its bytes
+        is a piece by itself; the vocabulary of SmolLM2 lacks 21 of the 256, which no English text
+        contains.
     merges : list of str
         Pairs of pieces with a blank between, the pair that is joined first in front.
 
@@ -48,28 +51,75 @@ class BytePieces:
     def __init__(self, pieces: Sequence[str], merges: Sequence[str]) -> None:
         self.pieces = list(pieces)
         self.id = {piece: i for i, piece in enumerate(self.pieces)}
+        self.longest = max(map(len, self.pieces), default=1)  # bytes of the longest piece
         self.rank = {tuple(pair.split(" ")): i for i, pair in enumerate(merges)}
 
     def encode(self, text: str) -> list[int]:
-        """Return the number of each piece of a text."""
+        """Return the number of each piece of a text.
+
+        Raises
+        ------
+        ValueError
+            If a letter of the text is half of a surrogate pair, or has a byte that is no piece.
+        """
+        self._check(text)
         return [self.id[piece] for word in _words(text) for piece in self._joined(word)]
+
+    def fewest(self, text: str) -> int:
+        """Return how many pieces a text has at least, without cutting it."""
+        return -(-len(text) // self.longest)
 
     def decode(self, ids: Sequence[int]) -> bytes:
         """Return the bytes of some pieces; a piece may end within a letter."""
         return bytes(BYTES[letter] for i in ids for letter in self.pieces[i])
 
+    def _check(self, text: str) -> None:
+        """Say which letter of a text cannot be cut, and where it is."""
+        unknown = {letter for letter in set(text) if not self._can_cut(letter)}
+        if unknown:
+            at = next(i for i, letter in enumerate(text) if letter in unknown)
+            why = "is half of a surrogate pair, and no letter"
+            if not "\ud800" <= text[at] <= "\udfff":
+                why = "has a byte that is no piece of this vocabulary"
+            raise ValueError(
+                f"text cannot be cut: {text[at]!a}, at index {at}, {why}; leave it out or "
+                "replace it"
+            )
+
+    def _can_cut(self, letter: str) -> bool:
+        if "\ud800" <= letter <= "\udfff":
+            return False
+        return all(LETTERS[byte] in self.id for byte in letter.encode())
+
     def _joined(self, word: str) -> list[str]:
-        pieces = [LETTERS[byte] for byte in word.encode()]
-        while ranked := [pair for pair in pairwise(pieces) if pair in self.rank]:
-            left, right = min(ranked, key=self.rank.__getitem__)
-            joined: list[str] = []
-            for piece in pieces:
-                if joined and (joined[-1], piece) == (left, right):
-                    joined[-1] += piece
-                else:
-                    joined.append(piece)
-            pieces = joined
-        return pieces
+        """Join neighbours, the pair of lowest rank first, and of equal ones the leftmost."""
+        pieces: list[str] = [LETTERS[byte] for byte in word.encode()]  # "" once it was joined
+        before = list(range(-1, len(pieces) - 1))
+        after = list(range(1, len(pieces) + 1))
+
+        def pair(i: int) -> tuple[int, int, str, str] | None:
+            """Return the rank and place of piece i and the next, if they may be joined."""
+            if i < 0 or (j := after[i]) == len(pieces):
+                return None
+            rank = self.rank.get((pieces[i], pieces[j]))
+            return None if rank is None else (rank, i, pieces[i], pieces[j])
+
+        queue = [each for each in map(pair, range(len(pieces))) if each]
+        heapify(queue)
+        while queue:
+            candidate = heappop(queue)
+            i = candidate[1]
+            if pair(i) != candidate:  # one of the two was joined with another piece meanwhile
+                continue
+            j = after[i]
+            pieces[i], pieces[j] = pieces[i] + pieces[j], ""
+            after[i] = after[j]
+            if after[i] < len(pieces):
+                before[after[i]] = i
+            for each in (pair(before[i]), pair(i)):
+                if each:
+                    heappush(queue, each)
+        return [piece for piece in pieces if piece]
 
 
 def _words(text: str) -> list[str]:

@@ -177,7 +177,8 @@ def tiny_book(folder, pages):
     """Write a book of these pages with this project's own configuration."""
     (folder / "chapters" / "_static").mkdir(parents=True)
     shutil.copy(ROOT / "_config.yml", folder)
-    shutil.copytree(ROOT / "_ext", folder / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("_ext", "theme"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for file in (ROOT / "chapters" / "_static").glob("*.*"):
         shutil.copy(file, folder / "chapters" / "_static")
     shutil.copytree(ROOT / "chapters/_static/live", folder / "chapters/_static/live")

@@ -45,6 +45,7 @@ def code(source, *tags, **metadata):
 
 
 TITLE = markdown("# Plain\n\n*You will see.*\n\nText.")
+NAMED = {"code_prompt_show": "The code that checks 1 < 2"}
 FIGURE = code(DRAW, "hide-input")
 CAPTION = markdown("**Figure 2.1.** What $n$ queries do, as [(2.1)](#eq-2-1) says.")
 CELLS = [
@@ -62,7 +63,7 @@ CELLS = [
         "## Why divide by √d\n\n> **Takeaways**\n>\n> - One.\n\n> **Optional.** With slopes.\n\n"
         "> A quote."
     ),
-    code("assert 1 + 1 == 2", "hide-cell", fold="The code that checks 1 < 2"),
+    code("assert 1 + 1 == 2", "hide-cell", mystnb=NAMED),
     markdown(
         "## Exercises\n\n### One\n\n*Easy, 10 minutes.* Do it.\n\n<details><summary>Answer: why "
         "$x^2$ &amp; <code>x</code></summary>\n\nBecause $x$.\n\n- One.\n\n</details>\n\nAfter it."

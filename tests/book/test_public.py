@@ -198,7 +198,7 @@ def test_the_citation_is_of_this_version_at_this_place():
 
 def test_the_licences_stand_under_every_page(built):
     for page in pages_of(ROOT / "_toc.yml"):
-        footer = checks.soup(built / f"{page}.html").select_one(".bd-footer-content")
+        footer = checks.soup(built / f"{page}.html").select_one(".foot")
         text = " ".join(footer.get_text().split())
         assert "© Copyright 2026 The authors of Queries, Keys and Values." in text
         assert "Text and figures: CC BY 4.0. Code: MIT licence." in text

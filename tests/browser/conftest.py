@@ -14,7 +14,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 CHROMIUM = find_browser()
 # Fonts, and on a phone the sections that are laid out one by one.
 SETTLED = """document.fonts.ready.then(() => new Promise(done => {
-    const later = () => [...document.querySelectorAll('.bd-article > section section')]
+    const later = () => [...document.querySelectorAll('.text > section section')]
         .some(one => getComputedStyle(one).contentVisibility === 'auto');
     const look = () => later() ? setTimeout(look, 50) : done();
     look();

@@ -5,7 +5,7 @@ import pytest
 from tests.book.building import CHAPTERS
 
 FIRST, CHAPTER = "chapters/index", "chapters/03-scaled-dot-product"
-FOUND = "#pst-search-dialog .found a"
+FOUND = "#search-dialog .found a"
 MARKED = """[...CSS.highlights.get('found') ?? []].map(range => [
     range.startContainer.data.slice(range.startOffset, range.endOffset),
     range.startContainer.parentElement.closest('pre, .katex, nav, button') === null
@@ -76,12 +76,12 @@ def test_the_arrow_keys_lead_through_what_is_found(visit):
 def test_a_misspelt_word_is_answered_with_the_nearest_one(visit, wrong, right):
     tab = visit(FIRST).tab
     search(tab, wrong)
-    says = tab.locator("#pst-search-dialog .found-says")
+    says = tab.locator("#search-dialog .found-says")
     meant = says.get_by_role("button")
     meant.wait_for()
     assert says.inner_text() == f"Nothing has “{wrong}” in it. Did you mean {right}?"
     meant.click()
-    assert tab.locator("#pst-search-dialog input").input_value() == right
+    assert tab.locator("#search-dialog input").input_value() == right
     best(tab)
     assert "Did you mean" not in says.inner_text()
 

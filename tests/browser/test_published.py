@@ -20,16 +20,16 @@ SHIFT = """() => new Promise(done => {
     setTimeout(() => done(total), 300);
 })"""
 # What can be pressed over a page, and the pictures on it: what it is called and how large it is.
-BUTTONS = """[...document.querySelectorAll('.bd-header-article :is(a, button)')]
+BUTTONS = """[...document.querySelectorAll('.bar :is(a, button)')]
     .filter(e => e.checkVisibility({visibilityProperty: true}))
     .map(e => {
         const sizes = [e, ...e.querySelectorAll('img')].map(part => {
             const box = part.getBoundingClientRect();
             return [box.width, box.height];
         });
-        return {name: e.title || e.ariaLabel, sizes};
+        return {name: e.title || e.ariaLabel || e.textContent, sizes};
     })"""
-ROW = "document.querySelector('.bd-header-article').getBoundingClientRect().height"
+ROW = "document.querySelector('.bar').getBoundingClientRect().height"
 
 
 @pytest.mark.parametrize("page", [*CHAPTERS, PAGES[0], "chapters/api", *PAGES[-3:]])
@@ -69,7 +69,7 @@ def test_nobody_is_shut_out(visit, published, page, width, scheme):
         assert all(max(picture) <= 24 for picture in pictures), button
     names = {button["name"] for button in buttons}
     if width == 390:  # a phone keeps what is done on a phone
-        assert {"Search", "Color mode"} <= names
+        assert any(n.startswith("Search") for n in names)
         assert not {"Launch on Binder", "Launch on Colab", "Source repository"} & names, names
     tab.wait_for_timeout(300)  # what scrolls can be focused after as long
     shuts_nobody_out(tab, scheme, width)

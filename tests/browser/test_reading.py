@@ -64,7 +64,7 @@ def test_a_cell_is_one_stop_of_the_keyboard_and_its_run_another(visit):
 )
 def test_a_page_opens_at_its_top_and_the_contents_at_the_page(visit, page):
     tab = visit(page).tab
-    line = tab.locator(".bd-sidebar-primary li.active").last.bounding_box()
+    line = tab.locator(".book a.current").last.bounding_box()
     assert tab.evaluate("scrollY") == 0
     assert 0 <= line["y"] < 900
 
@@ -73,18 +73,18 @@ def test_the_keyboard_opens_and_closes_the_contents_on_a_phone(visit):
     tab = visit(CHAPTER, width=390).tab
     links = tab.locator("a.reference.internal:visible", has_text="Multi-Head Attention")
     assert links.count() == 0
-    tab.locator("button.primary-toggle").focus()
+    tab.locator("button.narrow").focus()
     tab.keyboard.press("Enter")
     links.first.wait_for()
     tab.keyboard.press("Escape")
     links.first.wait_for(state="hidden")
-    assert "primary-toggle" in tab.evaluate("document.activeElement.className")
+    assert "narrow" in tab.evaluate("document.activeElement.className")
 
 
 def test_the_contents_of_a_page_close_when_one_is_chosen_on_a_phone(visit):
     tab = visit(CHAPTER, width=390, reduced_motion="reduce").tab
-    tab.locator("button.secondary-toggle").click()
-    link = tab.locator("dialog .toc-entry a").nth(3)
+    tab.locator("button.narrow-toc").click()
+    link = tab.locator(".page-toc li li a").nth(3)
     place = link.get_attribute("href")
     link.click()
     assert tab.evaluate("document.querySelector('dialog[open]')") is None
@@ -120,7 +120,7 @@ def test_a_bar_does_not_stay_where_a_window_is_low(visit):
     tab = visit(CHAPTER, width=320).tab
     tab.set_viewport_size({"width": 320, "height": 225})  # 1280 by 900 at 400 %
     tab.evaluate("scrollTo(0, 2000)")
-    assert tab.locator(".bd-header-article").bounding_box()["y"] < 0
+    assert tab.locator(".bar").bounding_box()["y"] < 0
 
 
 def test_bars_and_tints_stay_where_the_system_chooses_the_colours(visit):
@@ -240,7 +240,7 @@ def test_the_reader_chooses_light_or_dark_and_it_stays(visit):
     assert tab.evaluate(theme) == "dark"
     dark = tab.evaluate(ground)
     while tab.evaluate("document.documentElement.dataset.mode") != "light":
-        tab.get_by_label("Color mode").press("Enter")
+        tab.locator(".theme-switch-button").press("Enter")
     assert tab.evaluate(theme) == "light"
     assert tab.evaluate(ground) != dark
     tab.reload()
@@ -254,7 +254,7 @@ def test_without_javascript_it_still_reads(visit, scheme):
     assert tab.locator(".katex-html").first.is_visible()
     tab.locator("details.dropdown summary").first.click()
     assert tab.locator("details.dropdown > *").nth(1).is_visible()
-    assert not tab.get_by_label("Color mode").is_visible()
+    assert not tab.locator(".theme-switch-button").is_visible()
 
 
 def test_it_reads_from_a_folder(visit, built):
@@ -315,10 +315,10 @@ def test_on_paper_there_is_only_the_text(visit):
     tab = visit(CHAPTER, scheme="dark").tab
     tab.emulate_media(media="print")
     for gone in (
-        "#pst-primary-sidebar",
-        "#pst-secondary-sidebar",
-        ".bd-header-article",
-        ".prev-next-footer",
+        ".book",
+        ".page-toc",
+        ".bar",
+        ".prev-next-area",
     ):
         assert not tab.locator(gone).first.is_visible(), gone
     assert [title.is_visible() for title in tab.locator("main h1").all()].count(True) == 1

@@ -56,8 +56,8 @@ def test_the_search_finds(reader):
 
 def test_the_contents_open_on_a_phone(reader):
     _, page = reader(f"{FIRST}.html", width=390)
-    page.locator("button.primary-toggle").click()
-    page.locator("dialog[open] a", has_text="Multi-Head Attention").first.wait_for()
+    page.locator("button.narrow").click()
+    page.locator(".book:popover-open a", has_text="Multi-Head Attention").first.wait_for()
 
 
 def test_light_and_dark_can_be_chosen(reader):

@@ -3,10 +3,12 @@
 import inspect
 import json
 import math
+import signal
 import subprocess
 import sys
 import textwrap
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ import oracles
 import pytest
 
 from d2lmini import KeyValueCache
-from d2lmini.models import SmolLM, load_lookup, load_readings, smollm
+from d2lmini.models import SmolLM, load_lookup, load_readings, pieces, smollm
 from d2lmini.models.pieces import LETTERS, BytePieces
 
 WIDTH, HIDDEN, D = 18, 7, 2  # 9 heads of 2
@@ -113,8 +115,8 @@ def test_a_block_is_what_the_loops_give():
 
 
 def test_the_weights_of_a_text():
-    pieces, weights = small().read(TEXT)
-    assert pieces == ("ab", "c", " ", "ab", "d", " ", "ab", "c")
+    found, weights = small().read(TEXT)
+    assert found == ("ab", "c", " ", "ab", "d", " ", "ab", "c")
     assert weights.shape == (30, 9, 8, 8)
     np.testing.assert_allclose(weights.sum(axis=-1), 1)
     assert (np.triu(weights, 1) == 0).all()
@@ -177,6 +179,9 @@ def test_it_stops_where_the_model_ends(monkeypatch):
         (lambda m: m.generate("a", max_new_tokens=-1), ValueError, "at least 0, got -1"),
         (lambda m: m.generate("a", max_new_tokens=1.5), TypeError, "max_new_tokens"),
         (lambda m: m.read("a " * 4097), ValueError, "8194 pieces, the model has 8192"),
+        (lambda m: m.read("a " * 10**7), ValueError, "10000000 pieces or more, the model has 8192"),
+        (lambda m: m.read("a " * 1025), ValueError, "2050 pieces, .* 5 GB; read at most 2048"),
+        (lambda m: m.read("a\ud83d"), ValueError, r"'\\ud83d', at index 1, is half"),
         (lambda m: m.generate("a b", max_new_tokens=8190), ValueError, "8192 positions"),
         (lambda m: m.read("a", without=[(31, 1)]), ValueError, r"no head \(31, 1\)"),
         (lambda m: m.read("a", without=[(1, 0)]), ValueError, r"no head \(1, 0\): .*from 1 to 9"),
@@ -194,6 +199,52 @@ def test_bad_input_is_refused_in_words(call, error, says):
 def test_pairs_are_joined_in_the_order_of_the_list():
     cut = BytePieces([*LETTERS, "bc", "ab", "abc"], ["b c", "a b", "a bc"])
     assert [cut.pieces[i] for i in cut.encode("abcabab")] == ["abc", "ab", "ab"]
+
+
+def test_neighbours_are_joined_as_the_definition_says():
+    """Join the pair of lowest rank everywhere, from the left, until no pair is in the list."""
+    rng = np.random.default_rng(0)
+    merges = ["a b", "b a", "ab a", "ba b", "ab ab", "c c", "cc c", "a cc", "aba c", "cc cc"]
+    cut = BytePieces([*LETTERS, *(pair.replace(" ", "") for pair in merges)], merges)
+    for length in range(1, 200):
+        text = "".join(rng.choice([*"abc"], size=length))
+        assert [cut.pieces[i] for i in cut.encode(text)] == joined_by_loops([*text], merges)
+
+
+def joined_by_loops(found, merges):
+    while ranks := [merges.index(p) for p in map(" ".join, pairwise(found)) if p in merges]:
+        left, right = merges[min(ranks)].split(" ")
+        i = 0
+        while i < len(found) - 1:
+            if found[i : i + 2] == [left, right]:
+                found[i : i + 2] = [left + right]
+            i += 1
+    return found
+
+
+def test_a_text_without_blanks_takes_time_in_proportion_to_its_length():
+    """200,000 letters, of which each is joined: with the square of the length this takes hours."""
+    cut = BytePieces([*LETTERS, "ab", "abab", "abababab"], ["a b", "ab ab", "abab abab"])
+    assert len(cut.encode("ab" * 100_000)) == 25_000
+
+
+def test_a_letter_that_is_no_piece_is_named():
+    cut = BytePieces([letter for byte, letter in enumerate(LETTERS) if byte != 4], [])
+    with pytest.raises(ValueError, match=r"'\\x04', at index 8, has a byte that is no piece"):
+        cut.encode("page one\x04 two")
+    assert cut.decode(cut.encode("page one two")) == b"page one two"
+
+
+def test_blanks_are_those_of_the_model():
+    """U+001C to U+001F are blanks for Python, signs for the model.
+
+    tokenizers 0.23 cuts the first text so, with the vocabulary of SmolLM2.
+    """
+    assert pieces._words("\n\n\x1cfoo") == ["\n", "\n", "\x1c", "foo"]
+    for sign in "\x1c\x1d\x1e\x1f":
+        assert pieces._words(f"a{sign}_ b") == ["a", f"{sign}_", " b"]
+    for blank in "\t\n\v\f\r\x85\xa0\u1680\u2003\u2028\u3000":
+        assert pieces._words(f"a{blank}{blank}b") == ["a", blank, blank, "b"]
 
 
 @pytest.mark.parametrize(
@@ -231,6 +282,38 @@ def test_another_file_is_refused(tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         SmolLM.load(tmp_path / "none.gguf")
+    with pytest.raises(FileNotFoundError, match="is a folder; path is that of a GGUF file"):
+        SmolLM.load(tmp_path)
+
+
+ENDLESS = """
+import sys
+from d2lmini._terminal import command
+
+def main():
+    while True:
+        print("a line", flush=True)
+
+sys.exit(command(main))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closed pipes and signals are POSIX's")
+@pytest.mark.parametrize(
+    ("how", "status", "said"), [("pipe", 141, ""), ("int", 130, "\nstopped\n")]
+)
+def test_a_command_ends_quietly(how, status, said):
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "a line\n"
+    if how == "int":
+        process.send_signal(signal.SIGINT)
+    else:
+        process.stdout.close()
+        process.stdout = None
+    assert process.communicate(timeout=60)[1] == said
+    assert process.returncode == status
 
 
 # --------------------------------------------------------------------------- the page and the code
@@ -257,8 +340,8 @@ def test_the_page_shows_the_code_as_it_is():
 @pytest.mark.parametrize("text", load_readings())
 def test_the_committed_weights_are_what_the_model_gives(real, text):
     stored = load_readings()[text]
-    pieces, weights = real.read(text)
-    assert pieces == stored.pieces
+    found, weights = real.read(text)
+    assert found == stored.pieces
     np.testing.assert_allclose(weights, stored.weights, atol=1e-3)
     for (piece, chance), (name, expected) in zip(
         real.next_pieces(text), stored.next_pieces, strict=True

@@ -182,6 +182,9 @@ def test_what_an_editor_leaves_out_is_added(tmp_path):
     assert [cell.id for cell in made] == ids
 
 
+NAMED = {"code_prompt_show": "Why"}
+
+
 @pytest.mark.parametrize(
     ("tags", "hidden"),
     [
@@ -195,10 +198,10 @@ def test_what_an_editor_leaves_out_is_added(tmp_path):
 def test_jupyter_folds_what_a_page_folds(tmp_path, tags, hidden):
     path = write(tmp_path, "1")
     made = nbformat.read(path, 4)
-    left = {"tags": tags, "fold": "Why", "collapsed": True, "jupyter": {"source_hidden": True}}
+    left = {"tags": tags, "mystnb": NAMED, "collapsed": True, "jupyter": {"source_hidden": True}}
     made.cells[0].metadata = nbformat.from_dict(left)
     nbformat.write(made, path)
     assert notebooks.main([str(path)]) == 0
     live = [] if "remove-cell" in tags else ["live"]  # it needs nothing but Python
-    wanted = {"tags": [*tags, *live], "fold": "Why"} | ({"jupyter": hidden} if hidden else {})
+    wanted = {"tags": [*tags, *live], "mystnb": NAMED} | ({"jupyter": hidden} if hidden else {})
     assert nbformat.read(path, 4).cells[0].metadata == wanted

@@ -1,6 +1,5 @@
 """From a notebook's outputs to a page of the book: files, numbers, captions, descriptions."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -20,8 +19,9 @@ from face import with_face  # noqa: E402
 SETTINGS = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "_ext")!r})
-extensions = ["myst_nb", "figures", "noscript"]
-html_theme = "sphinx_book_theme"
+extensions = ["myst_nb", "figures", "palette", "page"]
+html_theme = "theme"
+html_theme_path = [{str(ROOT)!r}]
 html_static_path = [{str(ROOT / "chapters/_static")!r}]
 nb_execution_mode = "off"
 numfig = True
@@ -114,20 +114,22 @@ def test_the_numbers_follow_the_picture(page):
     assert [th.text for th in details.select("thead th")] == ["<a>", '"b"', "c"]
 
 
-def test_tables_stand_on_the_page_and_their_style_is_loaded_once(page):
+def test_tables_stand_on_the_page_and_their_style_is_in_the_one_sheet(pages, page):
     for name in ("trace", "explorer"):
         (found,) = page.select(f".d2lmini-{name}")
         assert found.table and not found.find_all(["style", "script"])
         assert "text_html" not in found.parent.get("class", [])
     styles = [link["href"].split("?")[0] for link in page.select('link[rel="stylesheet"]')]
-    assert styles.count("../_static/tables.css") == styles.count("../_static/figures.css") == 1
+    assert styles == ["../_static/style.css"]
+    style = (pages / "_static/style.css").read_text("utf8")
+    assert style.count(".d2lmini-trace thead tr + tr th ") == 1 and ".only-dark" in style
     (script,) = page.select('script[src*="explorer.mjs"]')
     assert script.get("type") is None and script.has_attr("defer")  # works from a disk as well
 
 
 def test_other_pages_load_none_of_it(pages):
     text = (pages / "index.html").read_text("utf8")
-    assert "figures.css" not in text and "explorer.mjs" not in text and "tables.css" not in text
+    assert "explorer.mjs" not in text
 
 
 def test_no_data_is_left_in_the_page(pages):
@@ -137,30 +139,3 @@ def test_no_data_is_left_in_the_page(pages):
 def test_paper_gets_the_png(book):
     text = (build(book, "latex") / "test.tex").read_text("utf8")
     assert text.count("\\sphinxincludegraphics") == 1 and ".png}" in text
-
-
-# -------------------------------------------------------------------- pages without scripts
-
-
-def test_a_page_without_scripts_has_the_colours_of_both_themes(pages):
-    style = (pages / "_static/noscript.css").read_text("utf8")
-    light, dark = style.split("@media screen and (prefers-color-scheme: dark)")
-    assert light.startswith("@media print, (prefers-color-scheme: light)")
-    assert "--pst-color-background:#fff" in light.replace(" ", "")
-    assert "--pst-color-background:#121212" in dark.replace(" ", "")
-    assert "[data-theme=light]" not in style and "[data-theme=dark]" not in style
-    assert style.count("{") == style.count("}")
-    text = BeautifulSoup((pages / "index.html").read_text("utf8"), "html.parser")
-    assert "_static/noscript.css" in text.select_one("head noscript").decode_contents()
-
-
-def test_a_rule_for_a_theme_gets_a_twin():
-    spec = importlib.util.spec_from_file_location("noscript", ROOT / "_ext/noscript.py")
-    noscript = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(noscript)
-    style = """a{b:c} html[data-theme="dark"] a:is(p,q), a b{b:d} /* x{} */
-    html[data-theme=light] a{b:e} html[data-theme='dark'] i{}"""
-    assert noscript.twins(style, "dark") == (
-        "html[data-theme=auto] a:is(p,q){b:d}html[data-theme=auto] i{}"
-    )
-    assert noscript.twins(style, "light") == "html[data-theme=auto] a{b:e}"

@@ -242,7 +242,7 @@ live.forEach((cell, place) => {
   cell.enliven(place + 1);
 });
 // A browser looks around each new field for what it could fill in, and would lay out all that a phone
-// has left for later (page.mjs) at once.
+// has left for later (theme.mjs) at once.
 const openAll = () => { for (const cell of live) cell.open(); };
 if ("laidOut" in document.documentElement.dataset || matchMedia("(min-width: 992px)").matches) openAll();
 else addEventListener("laidout", openAll, { once: true });

@@ -1,5 +1,5 @@
 // What is kept on this device, under one name for the whole book: {page: {code: {cell: text}, solved: [cell]}}.
-// Where the browser stores nothing it is kept while the page is open (see _ext/storage.js).
+// Where the browser stores nothing it is kept while the page is open (see theme.mjs).
 const NAME = "live-cells";
 const PAGE = location.pathname.split("/").pop();
 
@@ -30,7 +30,7 @@ export function keptAnything() {
   return Object.keys(whole()).length > 0;
 }
 
-/** Tell whether it outlives the page (see _ext/storage.js). */
+/** Tell whether it outlives the page (see theme.mjs). */
 export function lasts() {
   return localStorage.lasts;
 }
