@@ -60,12 +60,13 @@ register(
             ),
             Mistake(
                 "interleaved",
-                "Each head took every h-th feature. A head owns a block of neighbouring features.",
+                "You gave each head every h-th component. A head owns a block of neighbouring "
+                "components.",
                 lambda x, num_heads: x.reshape(*x.shape[:2], -1, num_heads).transpose(0, 3, 1, 2),
             ),
             Mistake(
                 "too-far",
-                "Tokens and features are swapped as well: only the heads move.",
+                "You swapped tokens and components as well: only the heads move.",
                 lambda x, num_heads: _pieces(x, num_heads).transpose(0, 2, 3, 1),
             ),
         ),
@@ -113,7 +114,8 @@ register(
             ),
             Mistake(
                 "interleaved",
-                "The heads' features alternate. Each head is a block of neighbouring features.",
+                "You let the heads' components alternate. Each head is a block of neighbouring "
+                "components.",
                 lambda x: x.transpose(0, 2, 3, 1).reshape(len(x), x.shape[2], -1),
             ),
             Mistake(
@@ -123,7 +125,7 @@ register(
             ),
             Mistake(
                 "added",
-                "You added the heads up. They stand side by side, each with its own features.",
+                "You added the heads up. They belong side by side, each with its own components.",
                 lambda x: x.sum(axis=1),
             ),
         ),
@@ -282,7 +284,7 @@ register(
             ),
             Mistake(
                 "in-front",
-                "The new key and value were put before the earlier ones. The output does not care, "
+                "You put the new key and value before the earlier ones. The output does not care, "
                 "but a cache is in the order of the tokens.",
                 lambda query, key, value, cached_key, cached_value: (
                     _decode_step(query, key, value, cached_key, cached_value)[0],

@@ -44,8 +44,12 @@ def trigram_vectors(texts, vocabulary):
     return rows
 
 
-def soft_lookup(scores, values, temperature):
-    return oracles.weighted_sum(oracles.masked_softmax(scores / temperature), values)
+def with_nobody(scores, values, nobody, temperature):
+    rows = []
+    for row in scores.tolist():
+        weights = oracles.softmax([a / temperature for a in [*row, nobody]])
+        rows.append([math.fsum(w * v for w, v in zip(weights, column)) for column in values.T])
+    return rows
 
 
 def ask_or_nobody(query, key, value, least):
@@ -128,8 +132,18 @@ def additive_score(query, key, w_q, w_k, w_v):
     return oracles.scores(query, key, lambda q, k: oracles.additive(q, k, w_q, w_k, w_v))
 
 
-def padding_mask(lengths, num_keys):
-    return [[[j < length for j in range(num_keys)]] for length in lengths]
+def attend_to_others(x):
+    rows = []
+    for i, row in enumerate(x):
+        others = [j for j in range(len(x)) if j != i]
+        rows.append(attend(row[None], x[others], x[others])[0] if others else 0 * row)
+    return rows
+
+
+def moved_tokens(x, w_q, w_k, w_v, steps):
+    for _ in range(steps):
+        x = np.array(x) + np.array(self_attention(np.array(x), w_q, w_k, w_v))
+    return x
 
 
 def split_heads(x, num_heads):
@@ -371,7 +385,7 @@ LOOPS = {
     "one_hot": one_hot,
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
     "trigram_vectors": trigram_vectors,
-    "soft_lookup": soft_lookup,
+    "with_nobody": with_nobody,
     "ask_or_nobody": ask_or_nobody,
     "change_without": change_without,
     "click_gradient": click_gradient,
@@ -381,7 +395,8 @@ LOOPS = {
     "output_gradient": output_gradient,
     "leave_one_out_error": leave_one_out_error,
     "causal_mask": lambda n, m: oracles.mask_of(lambda i, j: oracles.causal(i, j, n, m), n, m),
-    "padding_mask": padding_mask,
+    "attend_to_others": attend_to_others,
+    "moved_tokens": moved_tokens,
     "masked_softmax": oracles.masked_softmax,
     "attention": attend,
     "additive_score": additive_score,

@@ -113,10 +113,17 @@ def additive_score(q, k, a, b, w):
 def additive_score(q, k, a, b, w):
     return np.einsum("nmh,h->nm", np.tanh((q @ a)[:, None] + k @ b), w)""",
     ],
-    "padding_mask": [
+    "attend_to_others": [
         """
-def padding_mask(lengths, m):
-    return np.array([[[j < n for j in range(m)]] for n in lengths])""",
+def attend_to_others(x):
+    out = np.zeros_like(x)
+    for i in range(len(x)):
+        rest = np.delete(x, i, axis=0)
+        if len(rest):
+            s = rest @ x[i] / x.shape[1] ** 0.5
+            e = np.exp(s - s.max())
+            out[i] = e @ rest / e.sum()
+    return out""",
     ],
     "causal_mask": [
         """
