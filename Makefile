@@ -10,7 +10,13 @@ ifneq ($(wildcard .venv/installed),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book lab pdf serve test stable notebooks bench lint pins clean
+.PHONY: help book lab pdf serve check test weekly stable versions notebooks bench lint pins clean
+
+# What is compiled is kept, whatever the machine says: else each of many processes compiles it again.
+unexport PYTHONDONTWRITEBYTECODE
+
+# All processors, and each file in one process: a file makes once what its tests share.
+PYTEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -28,15 +34,25 @@ pdf: .venv/installed  ## print the whole book to one PDF (needs Chromium)
 serve: .venv/installed  ## show the book on localhost and rebuild it when a file changes
 	@$(RUN) scripts/serve.py
 
-test: .venv/installed  ## run every test: library, notebooks, book, linters
-	@$(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+check: .venv/installed  ## run the quick tests: library, exercises, notebooks, structure
+	@$(PYTEST) -m "not (again or pages or machine or weekly or rebuild)"
+
+test: .venv/installed  ## run every test: also the built book, a browser, the installation
+	@$(PYTEST)
+
+weekly: .venv/installed  ## run what takes long and seldom finds anything (tests/README.md)
+	@$(PYTEST) -m weekly
 
 stable: .venv/installed  ## run the notebooks on other CPU kernels: the stored outputs must hold
 	@for cpu in default avx2; do echo "CPU kernels: $$cpu"; \
 	  ATEN_CPU_CAPABILITY=$$cpu MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Haswell \
 	  $(RUN) -m pytest --quiet chapters || exit 1; done
 
+versions:  ## run the library's tests on the lowest and newest versions, on each Python
+	@"$(PYTHON)" scripts/versions.py
+
 notebooks: .venv/installed  ## run all notebooks and store their outputs
+	@$(RUN) -m scripts.counts
 	@$(RUN) scripts/notebooks.py
 
 bench: .venv/installed .peers/installed  ## measure beside other libraries; write the page "Measured"

@@ -7,6 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+
 # One thread, here and in the notebooks' kernels: sums are taken in the same order everywhere.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -18,7 +20,11 @@ if not os.access(Path(__file__).parent, os.W_OK):
 
 # Notebooks are compared, and pages are looked at, wherever what they need is installed; the
 # library's own tests do without it.
-NEEDS = {"tests.notebooks.strict": "nbval", "tests.book.building": "jupyter_book"}
+NEEDS = {
+    "tests.notebooks.strict": "nbval",
+    "tests.book.building": "jupyter_book",
+    "tests.chromium": "playwright",
+}
 pytest_plugins = [plugin for plugin, need in NEEDS.items() if importlib.util.find_spec(need)]
 
 # Where processes share the tests, what takes minutes begins first, so that none is left alone with
@@ -30,15 +36,39 @@ FIRST = (
     "chapters",
     "tests/book",
 )
+# Tests that ask for one of these, or import `build`, need a built book or a browser: `make check`
+# leaves them out.
+PAGES = {"building", "built", "published_site", "address", "published", "chromium"}
 
 
+class NotCompared(pytest.File):
+    """A notebook where nbval is missing: an error, for otherwise nobody would notice."""
+
+    def collect(self):
+        """Say what is missing."""
+        raise self.CollectError("notebooks are compared with nbval: pip install nbval")
+
+
+def pytest_collect_file(file_path, parent):
+    """Pass over no notebook in silence."""
+    if file_path.suffix == ".ipynb" and "tests.notebooks.strict" not in pytest_plugins:
+        return NotCompared.from_parent(parent, path=file_path)
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Sort files, and leave the order of the tests in each."""
+    """Mark what needs pages; sort files, and leave the order of the tests in each."""
 
     def place(item):
         places = (i for i, start in enumerate(FIRST) if item.nodeid.startswith(start))
         return next(places, len(FIRST))
 
+    for item in items:
+        if PAGES & {*getattr(item, "fixturenames", ())} or hasattr(
+            getattr(item, "module", None), "build"
+        ):
+            item.add_marker("pages")
     items.sort(key=place)
 
 

@@ -30,7 +30,7 @@ def measured(tokens, options, device):
     """Return the median seconds of a call, and the bytes of tensors at its peak if they show."""
     rank, ranks = distributed.get_rank(), distributed.get_world_size()
     own = ring_slices(tokens, ranks, causal=options.causal)[rank]
-    count = own.stop - own.start
+    count = len(own)
     generator = torch.Generator().manual_seed(rank)
     query, key, value = (
         torch.randn(heads, count, options.width, generator=generator).to(device)

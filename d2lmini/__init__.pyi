@@ -26,6 +26,7 @@ from .plotting import AttentionTrace as AttentionTrace
 from .plotting import show_attention_lines as show_attention_lines
 from .plotting import show_figure as show_figure
 from .plotting import show_heatmaps as show_heatmaps
+from .positions import alibi_bias as alibi_bias
 from .positions import rotary as rotary
 from .positions import sinusoidal_positions as sinusoidal_positions
 from .projections import QKVProjection as QKVProjection

@@ -18,10 +18,12 @@ Array: TypeAlias = Any  # a numpy.ndarray or a torch.Tensor, where nothing is sa
 if TYPE_CHECKING:  # neither the program nor its type checker needs PyTorch to be installed
     import torch
     from numpy.typing import NDArray
+    from typing_extensions import TypeVar as TypeVarWithDefault
 
     A = TypeVar("A", NDArray[Any], torch.Tensor)  # of the kind that came in
+    Like = TypeVarWithDefault("Like", NDArray[Any], torch.Tensor, default=NDArray[Any])
 else:
-    A = TypeVar("A")
+    A, Like = TypeVar("A"), TypeVar("Like")
 
 
 LARGE = 2**22  # bytes, from which NumPy asks for large pages
@@ -64,6 +66,15 @@ def namespace(**arrays: Array) -> Any:
             "x.detach().numpy()"
         )
     return first
+
+
+def namespace_like(like: Array | None) -> tuple[Any, Any]:
+    """Return the array namespace and the device that `like` has; NumPy's if there is none."""
+    if like is None:
+        import array_api_compat.numpy
+
+        return array_api_compat.numpy, "cpu"
+    return namespace(like=like), like.device
 
 
 def namespace_of(name: str, x: object) -> Any:
@@ -188,6 +199,18 @@ def fill(x: Array, where: Array, number: float) -> None:
         x.detach().masked_fill_(where, number)
     else:
         np.copyto(x, number, where=where)
+
+
+def on_one_batch(xp: Any, *arrays: Array) -> tuple[Array, ...]:
+    """Broadcast the leading axes, all but the last two; that takes no memory."""
+    shapes = [tuple(x.shape[:-2]) for x in arrays]
+    if all(shape == shapes[0] for shape in shapes):
+        return arrays
+    batch: tuple[int, ...] = np.broadcast_shapes(*shapes)
+    return tuple(
+        x if shape == batch else xp.broadcast_to(x, (*batch, *x.shape[-2:]))
+        for x, shape in zip(arrays, shapes, strict=True)
+    )
 
 
 def product(a: Array, b: Array) -> Any:

@@ -17,6 +17,7 @@ from d2lmini._arrays import (
     Array,
     check_real,
     floating,
+    is_kind,
     is_torch,
     namespace,
     namespace_of,
@@ -146,7 +147,7 @@ def check_shape(name: str, x: Array, expected: tuple[int, ...], symbols: str) ->
 
 
 def checked_score(
-    score: Callable[[Any, Any], Any], value: Array, mask: Array | None
+    score: Callable[[Any, Any], Any], value: Array, mask: Array | None, bias: Array | None = None
 ) -> Callable[[Any, Any], Any]:
     """Return `score` such that what it gives is checked, and the mask that has to fit it."""
     if not callable(score):
@@ -164,6 +165,7 @@ def checked_score(
         check_batch(**{"score(query, key)": scores}, value=value)
         if mask is not None:
             check_mask(namespace(query=query, mask=mask), mask, tuple(scores.shape))
+        check_bias(bias, tuple(scores.shape))
         return scores
 
     return checked
@@ -200,7 +202,25 @@ def check_attention_mask(mask: Array | None, query: Array, key: Array) -> None:
     """Raise unless a mask, if there is one, fits the scores of `query` and `key`."""
     if mask is not None:
         xp = namespace(query=query, mask=mask)
-        check_mask(xp, mask, (*batch_of(query, key), query.shape[-2], key.shape[-2]))
+        check_mask(xp, mask, scores_shape(query, key))
+
+
+def check_bias(bias: Array | None, shape: tuple[int, ...]) -> None:
+    """Raise unless a bias, if there is one, holds numbers and broadcasts to the scores."""
+    if bias is None:
+        return
+    if is_kind(namespace(bias=bias), bias.dtype, "bool"):
+        raise TypeError("bias holds numbers that are added to the scores; give a boolean as mask")
+    if not broadcasts_to(bias, shape):
+        raise ValueError(
+            f"bias of shape {tuple(bias.shape)} does not broadcast to scores of shape "
+            f"{shape}; its last two axes are (queries, keys), those before them of the scores"
+        )
+
+
+def scores_shape(query: Array, key: Array, *heads: int) -> tuple[int, ...]:
+    """Return the shape that the scores of `query` and `key` have, a head axis inserted if told."""
+    return (*batch_of(query, key), *heads, query.shape[-2], key.shape[-2])
 
 
 def batch_of(query: Array, key: Array) -> tuple[int, ...]:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from d2lmini._arrays import A, floating, rounding_ignored
 from d2lmini._checks import (
     check_attention_mask,
+    check_bias,
     check_flag,
     check_rows,
     check_same_length,
     checked_score,
+    scores_shape,
 )
 from d2lmini.masks import _combined_mask
-from d2lmini.scores import _scaled_dot_product_score, scaled_dot_product_score
+from d2lmini.scores import _scale_that_fits, _scaled_dot_product_score, scaled_dot_product_score
 from d2lmini.weights import _masked_softmax
 
 __all__ = ["Attention", "attention"]
@@ -26,10 +28,13 @@ def _attention(
     value: A,  # (..., m, d_v)
     mask: A | None = None,
     causal: bool = False,
-    score: Callable[[A, A], A] = _scaled_dot_product_score,
+    score: Callable[..., A] = _scaled_dot_product_score,
+    scale: float | None = None,
+    bias: A | None = None,
 ) -> "Attention[A]":
     """softmax(Q Kᵀ / √d) V."""
-    scores = score(query, key)  # (..., n, m)
+    scores = score(query, key) if scale is None else score(query, key, scale)  # (..., n, m)
+    scores = scores if bias is None else scores + bias  # (..., n, m)
     mask = _combined_mask(mask, *scores.shape[-2:], causal=causal, like=scores)  # (..., n, m)
     fresh = score is _scaled_dot_product_score  # what another score gives may be of its own keeping
     weights = _masked_softmax(xp, scores, mask, overwrite=fresh)  # (..., n, m): rows sum to 1, or 0
@@ -74,6 +79,8 @@ def attention(
     mask: A | None = None,
     causal: bool = False,
     score: Callable[[A, A], A] = scaled_dot_product_score,
+    scale: float | None = None,
+    bias: A | None = None,
 ) -> Attention[A]:
     r"""Mix the values, each weighted by how well its key matches the query.
 
@@ -99,6 +106,10 @@ def attention(
         axes that it returns. Give parameters with a lambda:
         ``score=lambda q, k: bilinear_score(q, k, weight)``. A score of -inf hides its key,
         whichever function gives it, and one that overflows to -inf does so too.
+    scale : float, optional
+        What the dot product is multiplied by; 1/√d unless given. (Another `score` does so itself.)
+    bias : array that broadcasts to (..., n, m), optional
+        Added to the scores, such as `alibi_bias`.
 
     Returns
     -------
@@ -112,7 +123,8 @@ def attention(
         If an argument is not an array of real numbers, NumPy and PyTorch are mixed, `mask` is not
         boolean, `causal` is not a bool, or `score` is not a function that returns an array.
     ValueError
-        If shapes do not fit together.
+        If shapes do not fit together, `scale` does not fit the dtype, or there is a `scale` for
+        another `score`.
 
     Notes
     -----
@@ -136,14 +148,23 @@ def attention(
     >>> attention(query, key, value, mask=np.array([[False, True, True]])).output
     array([[40.]])
     """
-    xp, query, key, value = floating(query=query, key=key, value=value)
+    biases = {} if bias is None else {"bias": bias}
+    xp, query, key, value, *found = floating(query=query, key=key, value=value, **biases)
     check_rows(query, key, value)
     check_flag("causal", causal)
     if score is scaled_dot_product_score:  # the same, without asking again what it would ask
         check_same_length(query, key)
         check_attention_mask(mask, query, key)
+        check_bias(bias, scores_shape(query, key))
+        scale = None if scale is None else _scale_that_fits(xp, scale, query.dtype)
         score = _scaled_dot_product_score
+    elif scale is not None:
+        raise ValueError(
+            f"scale = {scale!r:.40} is that of scaled_dot_product_score; another score scales "
+            "itself: score=lambda q, k: scale * score(q, k)"
+        )
     else:
-        score = checked_score(score, value, mask)
+        score = checked_score(score, value, mask, bias)
+    bias = found[0] if found else None
     with rounding_ignored(value, invalid=True):
-        return _attention(xp, query, key, value, mask, causal, score)
+        return _attention(xp, query, key, value, mask, causal, score, scale, bias)

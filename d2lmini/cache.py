@@ -19,30 +19,44 @@ class KeyValueCache:
     window : int, optional
         Keep only this many positions, the newest, as `sliding_window_mask` would show to the last
         query. All are kept unless given.
+    sinks : int
+        Keep as many of the first positions too when the window moves on. Language models put the
+        weight there that they have no use for, and lose their way without them.
 
     Attributes
     ----------
     key, value : array or None
         What is kept, shape (..., length, d_k) and (..., length, d_v); None before the first append.
     window : int or None
+    sinks : int
 
     Raises
     ------
     TypeError, ValueError
-        If `window` is not a positive integer.
+        If `window` is not a positive integer, `sinks` is not an integer or negative, or there are
+        sinks without a window.
+
+    References
+    ----------
+    Xiao et al., "Efficient streaming language models with attention sinks", 2024.
 
     Examples
     --------
     >>> import numpy as np
-    >>> cache = KeyValueCache(window=2)
-    >>> for t in range(3):
+    >>> cache = KeyValueCache(window=2, sinks=1)
+    >>> for t in range(5):
     ...     key, value = cache.append(np.full((1, 4), t), np.full((1, 5), t))
     >>> len(cache), key[:, 0].tolist()
-    (2, [1.0, 2.0])
+    (3, [0.0, 3.0, 4.0])
     """
 
-    def __init__(self, window: int | None = None) -> None:
+    def __init__(self, window: int | None = None, sinks: int = 0) -> None:
         self.window = None if window is None else whole_number("window", window, at_least=1)
+        self.sinks = whole_number("sinks", sinks, at_least=0)
+        if self.sinks and window is None:
+            raise ValueError(
+                f"sinks = {self.sinks} needs a window: without one all positions are kept anyway"
+            )
         self.key: Array | None = None
         self.value: Array | None = None
 
@@ -52,17 +66,16 @@ class KeyValueCache:
 
     def __repr__(self) -> str:
         """Say what is kept."""
-        if self.key is None:
-            return f"KeyValueCache(window={self.window}), empty"
-        return (
-            f"KeyValueCache(window={self.window}), key {tuple(self.key.shape)}, "
-            f"value {tuple(self.value.shape)}"  # type: ignore[union-attr]
-        )
+        made = f"window={self.window}" + (f", sinks={self.sinks}" if self.sinks else "")
+        held = "empty"
+        if self.key is not None and self.value is not None:
+            held = f"key {tuple(self.key.shape)}, value {tuple(self.value.shape)}"
+        return f"KeyValueCache({made}), {held}"
 
     @property
     def context(self) -> int:
         """How many earlier positions, those its first token sees, the next `append` returns."""
-        return len(self) if self.window is None else min(len(self), self.window - 1)
+        return len(self) if self.window is None else min(len(self), self.sinks + self.window - 1)
 
     @property
     def nbytes(self) -> int:
@@ -127,8 +140,8 @@ class KeyValueCache:
         -------
         tuple of two arrays, shape (..., m, d_k) and (..., m, d_v)
             All that one of the n tokens may see: the n new positions, and before them what was
-            kept, with a window the newest ``window - 1`` of it. So with a window and n > 1 the
-            first of the new tokens still needs `sliding_window_mask`, which `MultiHeadAttention`
+            kept, with a window the sinks and the newest ``window - 1``. So with a window and n > 1
+            the last of the new tokens still need `sliding_window_mask`, which `MultiHeadAttention`
             adds by itself. Do not write into them: they may be what is kept.
 
         Raises
@@ -157,13 +170,19 @@ class KeyValueCache:
             old_keys, old_values = [self.key], [self.value]
         key = xp.concat([*old_keys, key], axis=-2)  # a copy, even of the first
         value = xp.concat([*old_values, value], axis=-2)
-        length = key.shape[-2]
         self.key, self.value = key, value
-        if self.window is not None and length > self.window:
-            first = length - self.window
-            self.key = xp.concat([key[..., first:, :]], axis=-2)  # a view would hold on to all
-            self.value = xp.concat([value[..., first:, :]], axis=-2)
-        return key[..., length - seen :, :], value[..., length - seen :, :]
+        if self.window is not None:
+            kept = self.sinks + self.window
+            self.key, self.value = (self._first_and_last(xp, x, kept) for x in (key, value))
+        return self._first_and_last(xp, key, seen), self._first_and_last(xp, value, seen)
+
+    def _first_and_last(self, xp: Any, x: A, count: int) -> A:
+        """Return `count` of the positions: the sinks, and the newest."""
+        surplus = x.shape[-2] - count
+        if surplus <= 0:
+            return x
+        newest = x[..., self.sinks + surplus :, :]
+        return xp.concat([x[..., : self.sinks, :], newest], axis=-2)  # a view would hold on to all
 
 
 def _check_continues(name: str, new: Array, kept: Array) -> None:

@@ -31,6 +31,7 @@ from d2lmini.scores import _scale_that_fits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from numpy.typing import NDArray
     from torch.distributed import ProcessGroup
 
 __all__ = ["ring_attention", "ring_slices"]
@@ -40,13 +41,16 @@ distributed = torch.distributed
 TILE = 2**18  # scores of all heads that are in memory at once
 
 
-def ring_slices(length: int, world_size: int, *, causal: bool) -> list[slice]:
-    r"""Cut a sequence for `ring_attention`, so that every rank has as much to do.
+def ring_slices(length: int, world_size: int, *, causal: bool) -> list[NDArray[np.int64]]:
+    r"""Cut a sequence for `ring_attention`, so that every rank holds as much and has as much to do.
 
-    Without a causal mask the slices are equal (to one token). With it a token at position t sees
-    t + 1 keys, so that equal slices would leave the last rank nearly 2 − 1/ranks times the mean;
-    rank r then gets the tokens from :math:`L \sqrt{r / R}` to :math:`L \sqrt{(r + 1) / R}`. That
-    evens out the work, not the memory: of equal slices the memory is even.
+    Without a causal mask each rank gets one stretch of the tokens. With it a token at position t
+    sees t + 1 keys, so that the last rank would have nearly 2 - 1/R times the mean to do. The
+    sequence is therefore cut into 2R stretches, and rank r gets two of them (a *zigzag*):
+
+    .. math:: r \quad \text{and} \quad 2R - 1 - r
+
+    What the first of them saves the second needs: work and memory are both even.
 
     Parameters
     ----------
@@ -59,29 +63,36 @@ def ring_slices(length: int, world_size: int, *, causal: bool) -> list[slice]:
 
     Returns
     -------
-    list of slice
-        Slice r is that of rank r.
+    list of integer arrays
+        Entry r holds the positions of rank r's tokens, in order: ``query[..., own[r], :]``. The
+        numbers of tokens differ by one at most.
 
     Raises
     ------
     TypeError, ValueError
         If a number is not an integer or too small, or `causal` is not a bool.
 
+    References
+    ----------
+    Brandon et al., "Striped attention: faster ring attention for causal transformers", 2023, on
+    uneven work; the zigzag is that of Zhu's ring-flash-attention, 2024.
+
     Examples
     --------
-    >>> [(s.start, s.stop) for s in ring_slices(10, 4, causal=False)]
-    [(0, 3), (3, 6), (6, 8), (8, 10)]
-    >>> [(s.start, s.stop) for s in ring_slices(100, 4, causal=True)]
-    [(0, 50), (50, 71), (71, 87), (87, 100)]
+    >>> [own.tolist() for own in ring_slices(8, 2, causal=False)]
+    [[0, 1, 2, 3], [4, 5, 6, 7]]
+    >>> [own.tolist() for own in ring_slices(8, 2, causal=True)]
+    [[0, 1, 6, 7], [2, 3, 4, 5]]
+    >>> [int((own + 1).sum()) for own in ring_slices(8, 2, causal=True)]  # keys seen by each rank
+    [18, 18]
     """
     length = whole_number("length", length, at_least=0)
     ranks = whole_number("world_size", world_size, at_least=1)
     check_flag("causal", causal)
-    if causal:
-        cuts = [round(length * math.sqrt(rank / ranks)) for rank in range(ranks + 1)]
-    else:
-        cuts = [rank * (length // ranks) + min(rank, length % ranks) for rank in range(ranks + 1)]
-    return [slice(start, stop) for start, stop in itertools.pairwise(cuts)]
+    if not causal:
+        return np.array_split(np.arange(length), ranks)
+    pieces = np.array_split(np.arange(length), 2 * ranks)
+    return [np.concatenate([pieces[r], pieces[2 * ranks - 1 - r]]) for r in range(ranks)]
 
 
 def ring_attention(
@@ -95,7 +106,7 @@ def ring_attention(
 ) -> Tensor:
     """Attend over a sequence of which each rank holds a slice; all ranks call it together.
 
-    Every rank gives its own tokens, in the order of the ranks, and gets their output: that of
+    Every rank gives its own tokens, as `ring_slices` cuts them, and gets their output: that of
     `attention` over the whole sequence. In turn each rank meets the keys and values of all others,
     which travel round. None holds more than one slice of them at a time, and no weights.
 
@@ -104,14 +115,16 @@ def ring_attention(
     query : tensor, shape (..., h, n, d)
     key : tensor, shape (..., g, m, d)
     value : tensor, shape (..., g, m, d_v)
-        This rank's slice. The lengths n and m may differ from rank to rank, all else may not. The
-        heads h are a multiple of the key-value heads g (grouped heads); other leading axes
-        broadcast. Without a head axis there is one head.
+        This rank's slice. The lengths n and m may differ from rank to rank as they do in
+        `ring_slices` (without `causal` as you like), all else may not. The heads h are a
+        multiple of the key-value heads g (grouped heads); other leading axes broadcast. Without a
+        head axis there is one head.
     group : torch.distributed.ProcessGroup, optional
         The ranks that take part; all unless given.
     causal : bool
-        Hide later keys, in the order of the ranks (see `causal_mask`: the last query of the last
-        rank sees every key). `ring_slices` says how to cut for even work.
+        Hide later keys (see `causal_mask`: the last query of the sequence sees every key). The
+        ranks then hold ``ring_slices(length, world_size, causal=True)``: two stretches each, which
+        evens out the work. What they hold is not asked; only its length can be checked.
     scale : float, optional
         What the dot product is multiplied by; 1/√d unless given.
 
@@ -154,6 +167,8 @@ def ring_attention(
         raise error
     _check_agreement(told)
     ring.lengths = [(about["n"], about["m"]) for about in told]
+    if causal:
+        _check_slices(ring.lengths)
     rounds: Callable[..., Tensor] = _Rounds.apply
     return inputs.shaped(rounds(*inputs.canonical, ring, causal, inputs.scale))
 
@@ -226,6 +241,19 @@ def _check_agreement(told: list[Any]) -> None:
             raise ValueError(f"the ranks must agree in {name}, and have {listed}")
 
 
+def _check_slices(lengths: list[tuple[int, int]]) -> None:
+    """Raise, on every rank the same, if they do not hold what `ring_slices` has cut."""
+    for name, held in zip(("query", "key"), zip(*lengths, strict=True), strict=True):
+        call = f"ring_slices({sum(held)}, {len(held)}, causal=True)"
+        expected = [len(own) for own in ring_slices(sum(held), len(held), causal=True)]
+        if list(held) != expected:
+            listed = ", ".join(f"{n} on rank {rank}" for rank, n in enumerate(held))
+            raise ValueError(
+                f"with causal=True each rank gives the tokens that {call} names, {expected} of "
+                f"them; {name} has {listed}"
+            )
+
+
 # The ring
 
 
@@ -290,13 +318,13 @@ class _Ring:
             "init_process_group"
         )
 
-    def start(self, rank: int, which: int) -> int:
-        """Return the position of a rank's first query (which = 0) or key (1) among the keys."""
-        lengths = [each[which] for each in self.lengths]
-        return sum(lengths[:rank]) + (self.total(1) - sum(lengths))
-
-    def total(self, which: int) -> int:
-        return sum(each[which] for each in self.lengths)
+    def positions(self, rank: int, which: int, causal: bool) -> NDArray[np.int64]:
+        """Return where a rank's queries (which = 0) or keys (1) are among all keys."""
+        if not causal:
+            return np.arange(self.lengths[rank][which])
+        queries, keys = (sum(each) for each in zip(*self.lengths, strict=True))
+        length, shift = (queries, keys - queries) if which == 0 else (keys, 0)
+        return ring_slices(length, self.size, causal=True)[rank] + shift
 
 
 class _Block:
@@ -371,10 +399,12 @@ class _Rounds(torch.autograd.Function):
             for piece, start in enumerate(block.starts):
                 messages = block.send(piece) if step + 1 < ring.size else []
                 k, v = (x[:, :, None].to(wide) for x in block.parts(piece))
-                for rows, visible in _rows(ring, block.owner, start, k.shape[-2], query, causal):
-                    scores = (query[..., rows, :].to(wide) * (scale * BINARY)) @ k.mT
+                tiles = _tiles(ring, block.owner, start, k.shape[-2], query, causal)
+                for rows, columns, visible in tiles:
+                    q = query[..., rows, :].to(wide) * (scale * BINARY)
+                    scores = q @ k[..., columns, :].mT
                     state = largest[..., rows, :], total[..., rows, :], output[..., rows, :]
-                    after = _partial(xp, scores, v, visible, before=state)
+                    after = _partial(xp, scores, v[..., columns, :], visible, before=state)
                     for kept, new in zip(state, after, strict=True):
                         kept.copy_(new)
                 if messages:
@@ -398,9 +428,11 @@ class _Rounds(torch.autograd.Function):
         block = _Block(ring, (key, value, torch.zeros_like(key), torch.zeros_like(value)), wide)
         for _ in range(ring.size):
             for piece, start in enumerate(block.starts):
-                k, v, to_key, to_value = block.parts(piece)
-                k, v = k[:, :, None], v[:, :, None]
-                for rows, visible in _rows(ring, block.owner, start, k.shape[-2], query, causal):
+                parts = block.parts(piece)
+                tiles = _tiles(ring, block.owner, start, parts[0].shape[-2], query, causal)
+                for rows, columns, visible in tiles:
+                    k, v, to_key, to_value = (x[..., columns, :] for x in parts)
+                    k, v = k[:, :, None], v[:, :, None]
                     q, down = (x[..., rows, :].to(wide) for x in (query, slope))
                     scores = (q * (scale * BINARY)) @ k.mT
                     if visible is not None:
@@ -423,20 +455,27 @@ class _Rounds(torch.autograd.Function):
         return to_query.to(query.dtype), to_key, to_value, None, None, None
 
 
-def _rows(
+def _tiles(
     ring: _Ring, owner: int, start: int, columns: int, query: Tensor, causal: bool
-) -> Iterator[tuple[slice, Tensor | None]]:
-    """Yield the queries that may see a piece of a block, a tile at a time, and who sees what."""
-    *heads, n, _ = query.shape
-    height = max(TILE // max(math.prod(heads) * columns, 1), 1)
-    first_key = ring.start(owner, 1) + start
-    for top in range(0, n if columns else 0, height):
-        rows = slice(top, min(top + height, n))
-        first = ring.start(ring.rank, 0) + top
-        last = first + (rows.stop - top) - 1
-        if not causal or first_key + columns - 1 <= first:
-            yield rows, None
-        elif first_key <= last:
-            asking = torch.arange(first, last + 1, device=query.device)[:, None]
-            keys = torch.arange(first_key, first_key + columns, device=query.device)
-            yield rows, _no_later_key(asking, keys)
+) -> Iterator[tuple[slice, slice, Tensor | None]]:
+    """Yield some queries, some keys of a piece that they may see, and who of them sees what."""
+    height = max(TILE // max(math.prod(query.shape[:-2]) * columns, 1), 1)
+    query_at = ring.positions(ring.rank, 0, causal)
+    key_at = ring.positions(owner, 1, causal)[start : start + columns]
+    for keys in _stretches(key_at):
+        for stretch in _stretches(query_at):
+            for top in range(stretch.start, stretch.stop, height):
+                rows = slice(top, min(top + height, stretch.stop))
+                asking, asked = query_at[rows], key_at[keys]
+                if not causal or asked[-1] <= asking[0]:
+                    yield rows, keys, None
+                elif asked[0] <= asking[-1]:
+                    visible = _no_later_key(asking[:, None], asked)
+                    yield rows, keys, torch.as_tensor(visible, device=query.device)
+
+
+def _stretches(positions: NDArray[np.int64]) -> list[slice]:
+    """Return where positions follow each other without a gap."""
+    gaps = np.flatnonzero(np.diff(positions) != 1) + 1
+    cuts = [0, *gaps.tolist(), len(positions)]
+    return [slice(a, b) for a, b in itertools.pairwise(cuts) if a < b]

@@ -7,7 +7,6 @@ cache that decoding needs stands in ``cache.py``, attention on several machines 
 
 import functools
 import math
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -18,29 +17,30 @@ from d2lmini._arrays import (
     Array,
     fill,
     floating,
-    in_transform,
-    is_compiling,
     is_torch,
+    on_one_batch,
     rounding_ignored,
 )
 from d2lmini._checks import (
     check_attention_mask,
+    check_bias,
     check_flag,
     check_rows,
     check_same_space,
     check_shape,
     check_tables,
+    scores_shape,
     whole_number,
 )
+from d2lmini._kernel import fused_attention, kernel_serves
 from d2lmini.attention import Attention, _attention
-from d2lmini.masks import _combined_mask, _no_later_key
-from d2lmini.scores import _scale_that_fits, _scaled_dot_product_score, _unit
+from d2lmini.masks import _no_later_key
+from d2lmini.scores import _scale_that_fits, _unit
 
 __all__ = ["linear_attention", "linformer_attention", "lsh_attention", "tiled_attention"]
 
 BINARY = math.log2(math.e)  # e^a = 2^(a · this)
 ROWS, COLUMNS = 256, 512  # queries and keys of a tile: its scores stay in a processor's cache
-STRIP = 256  # queries whose mask is in memory at once, where PyTorch's kernel needs one
 NEAR = 32  # scores (of powers of 2) no further from 0 than this can be summed without a shift
 CHUNK = 64  # tokens between two states of the recurrence
 
@@ -55,6 +55,7 @@ def _tiled_attention(
     key: A,  # (..., m, d)
     value: A,  # (..., m, d_v)
     mask: A | None,  # (..., n, m)
+    bias: A | None,  # (..., n, m)
     triangle: A | None,  # (rows, rows), where it is causal
     scale: float,
     rows: int,
@@ -77,6 +78,8 @@ def _tiled_attention(
         state = None
         for left, right, visible in _tiles(mask, triangle, top, bottom, n, m, columns):
             scores = (key[..., left:right, :] @ q.mT).mT  # (..., rows, columns), as Q Kᵀ
+            if bias is not None:
+                scores = scores + bias[..., top:bottom, left:right] * BINARY
             state = _partial(xp, scores, value[..., left:right, :], visible, state, near)
         assert state is not None
         outputs.append(_finished(xp, state))
@@ -195,6 +198,7 @@ def tiled_attention(
     mask: A | None = None,
     causal: bool = False,
     scale: float | None = None,
+    bias: A | None = None,
     block_size: int | None = None,
 ) -> A:
     r"""Return the output of `attention`, exactly, without ever holding the n × m weights.
@@ -223,6 +227,8 @@ def tiled_attention(
         sees are not computed.
     scale : float, optional
         What the dot product is multiplied by; 1/√d unless given.
+    bias : array that broadcasts to (..., n, m), optional
+        Added to the scores, such as `alibi_bias`.
     block_size : int, optional
         Compute square tiles of this many queries and keys. Without it NumPy's arrays are cut to
         tiles of a size that suits a processor, and PyTorch's go to its fused kernel, which does the
@@ -257,17 +263,20 @@ def tiled_attention(
     >>> output = tiled_attention(x, x, x, causal=True, block_size=2)
     >>> np.testing.assert_allclose(output, attention(x, x, x, causal=True).output)
     """
-    xp, query, key, value = floating(query=query, key=key, value=value)
+    biases = {} if bias is None else {"bias": bias}
+    xp, query, key, value, *found = floating(query=query, key=key, value=value, **biases)
     check_rows(query, key, value)
     check_same_space(query, key)
     check_attention_mask(mask, query, key)
+    check_bias(bias, scores_shape(query, key))
+    bias = found[0] if found else None
     check_flag("causal", causal)
     number = 1 / math.sqrt(max(query.shape[-1], 1))
     if scale is not None:
         number = _scale_that_fits(xp, scale, query.dtype)
     if block_size is not None:
         block_size = whole_number("block_size", block_size, at_least=1)
-    output = _by_the_best_way(xp, query, key, value, mask, causal, number, block_size)
+    output = _by_the_best_way(xp, query, key, value, mask, causal, number, bias, block_size)
     return xp.astype(output, value.dtype, copy=False)
 
 
@@ -279,39 +288,31 @@ def _by_the_best_way(
     mask: Array | None,
     causal: bool,
     scale: float,
+    bias: Array | None,
     block_size: int | None,
 ) -> Array:
     """Choose between the tiles of this file and PyTorch's."""
-    query, key, value = _on_one_batch(xp, query, key, value)
+    query, key, value = on_one_batch(xp, query, key, value)
     rows, columns = (ROWS, COLUMNS) if block_size is None else (block_size, block_size)
     with rounding_ignored(value, invalid=True):
         if 0 in (*query.shape, *key.shape, *value.shape):  # nothing to cut
-            score = functools.partial(_scaled_dot_product_score, scale=scale)
-            return _attention(xp, query, key, value, mask, causal, score).output
+            whole = _attention(xp, query, key, value, mask, causal, scale=scale, bias=bias)
+            return whole.output
+        if block_size is None and is_torch(query) and kernel_serves(query, key, value, mask, bias):
+            return fused_attention(query, key, value, mask, causal, scale, bias)
+        mask, bias = (x if x is None else _whole(xp, x, query, key) for x in (mask, bias))
         if not is_torch(query):
-            return _one_matrix_at_a_time(xp, query, key, value, mask, causal, scale, rows, columns)
-        kernel_serves = is_compiling(query) or not in_transform(query, key, value)
-        if block_size is None and kernel_serves:
-            return _kernel_attention(query, key, value, mask, causal, scale)
-        mask = None if mask is None else _whole_mask(xp, mask, query, key)
+            return _one_matrix_at_a_time(
+                xp, query, key, value, mask, bias, causal, scale, rows, columns
+            )
         query, key, value = _wide(xp, query, key, value)
         triangle = _triangle(xp, causal, rows, query)
-        return _tiled_attention(xp, query, key, value, mask, triangle, scale, rows, columns)
+        return _tiled_attention(xp, query, key, value, mask, bias, triangle, scale, rows, columns)
 
 
-def _on_one_batch(xp: Any, *arrays: Array) -> tuple[Array, ...]:
-    """Broadcast the leading axes; that takes no memory."""
-    shapes = [tuple(x.shape[:-2]) for x in arrays]
-    batch: tuple[int, ...] = np.broadcast_shapes(*shapes)
-    return tuple(
-        x if shape == batch else xp.broadcast_to(x, (*batch, *x.shape[-2:]))
-        for x, shape in zip(arrays, shapes, strict=True)
-    )
-
-
-def _whole_mask(xp: Any, mask: A, query: A, key: A) -> A:
-    """Broadcast a mask to the scores; that takes no memory either."""
-    return xp.broadcast_to(mask, (*query.shape[:-1], key.shape[-2]))
+def _whole(xp: Any, x: A, query: A, key: A) -> A:
+    """Broadcast a mask or a bias to the scores; that takes no memory either."""
+    return xp.broadcast_to(x, (*query.shape[:-1], key.shape[-2]))
 
 
 def _wide(xp: Any, *arrays: A) -> tuple[Any, ...]:
@@ -329,6 +330,7 @@ def _one_matrix_at_a_time(
     key: A,
     value: A,
     mask: A | None,
+    bias: A | None,
     causal: bool,
     scale: float,
     rows: int,
@@ -336,15 +338,16 @@ def _one_matrix_at_a_time(
 ) -> A:
     """Attend item by item and head by head, so that a tile is a tile of one matrix."""
     *batch, n, _ = query.shape
-    mask = None if mask is None else _whole_mask(xp, mask, query, key)
     small = math.prod(batch) * n * key.shape[-2] <= ROWS * COLUMNS
     triangle = _triangle(xp, causal, rows, query)
     output = xp.empty((*batch, n, value.shape[-1]), dtype=value.dtype)
     for item in [...] if small else np.ndindex(*batch):
         q, k, v = _wide(xp, query[item], key[item], value[item])
-        seen = None if mask is None else mask[item]
-        near = _scores_near_0(q, k, v, scale)
-        output[item] = _tiled_attention(xp, q, k, v, seen, triangle, scale, rows, columns, near)
+        seen, added = (x if x is None else x[item] for x in (mask, bias))
+        near = bias is None and _scores_near_0(q, k, v, scale)
+        output[item] = _tiled_attention(
+            xp, q, k, v, seen, added, triangle, scale, rows, columns, near
+        )
     return output
 
 
@@ -352,68 +355,6 @@ def _scores_near_0(query: Array, key: Array, value: Array, scale: float) -> bool
     """Tell whether 2^b and 2^b v neither overflow nor vanish, since |q · k| ≤ |q| |k|."""
     q, k, v = (math.sqrt(np.vecdot(x, x).max()) for x in (query, key, value))
     return q * k * abs(scale) * BINARY <= NEAR and 2.0**-NEAR <= v < math.inf
-
-
-# PyTorch
-
-
-def _kernel_attention(
-    query: Array,  # (*batch, n, d)
-    key: Array,
-    value: Array,
-    mask: Array | None,
-    causal: bool,
-    scale: float,
-) -> Array:
-    """Let PyTorch's fused kernel do it, in the forms in which it keeps no weights."""
-    torch = sys.modules["torch"]
-    attend = torch.nn.functional.scaled_dot_product_attention
-    *batch, n, _ = query.shape
-    m, d_v = value.shape[-2:]
-    width = max(query.shape[-1], d_v)  # it saves memory for four axes and equal widths only
-    q, k, v = (_four_axes(_padded(x, width)) for x in (query, key, value))
-    mask = None if mask is None else _four_axes_of_mask(mask, batch)
-    if causal and mask is None and n == m:
-        output = attend(q, k, v, is_causal=True, scale=scale)
-    elif not causal or n == 1:  # the last query sees every key
-        output = attend(q, k, v, attn_mask=mask, scale=scale)
-    else:  # its own triangle begins with the first key; a mask of all queries takes n × m
-        blind = max(n - m, 0)
-        pieces = [v.new_zeros((*q.shape[:-2], blind, width))]
-        for top in range(blind, n, STRIP):
-            bottom = min(top + STRIP, n)
-            seen = bottom + m - n
-            part = None
-            if mask is not None:
-                part = mask[..., top:bottom, :] if mask.shape[-2] > 1 else mask
-                part = part[..., :seen] if mask.shape[-1] > 1 else part
-            part = _combined_mask(part, bottom - top, seen, causal=True, like=q)
-            piece = (q[..., top:bottom, :], k[..., :seen, :], v[..., :seen, :])
-            pieces.append(attend(*piece, attn_mask=part, scale=scale))
-        output = torch.cat(pieces, dim=-2)
-    return output[..., :d_v].reshape((*batch, n, d_v))
-
-
-def _padded(x: Array, width: int) -> Array:
-    """Append components of 0, which change no score and no sum."""
-    missing = width - x.shape[-1]
-    return sys.modules["torch"].nn.functional.pad(x, (0, missing)) if missing else x
-
-
-def _four_axes(x: Array) -> Array:
-    """Make (items, heads, n, d) of any number of leading axes."""
-    while x.ndim < 4:
-        x = x[None]
-    return x.reshape((-1, *x.shape[-3:])) if x.ndim > 4 else x
-
-
-def _four_axes_of_mask(mask: Array, batch: list[int]) -> Array:
-    """Do the same with a mask, as small as it is wherever that is possible."""
-    while mask.ndim < 4:
-        mask = mask[None]
-    if len(batch) > 2 and math.prod(mask.shape[:-3]) > 1:
-        mask = mask.expand((*batch, *mask.shape[-2:]))
-    return _four_axes(mask)
 
 
 # Fewer keys: low rank
@@ -579,7 +520,7 @@ def linear_attention(
             for name, x in (("query", query), ("key", key))
         )
         attend = _causal_linear_attention if causal else _linear_attention
-        return attend(xp, *_on_one_batch(xp, query, key, value))
+        return attend(xp, *on_one_batch(xp, query, key, value))
 
 
 def _features(feature_map: Callable[[A], A], name: str, x: A) -> A:
@@ -748,7 +689,7 @@ def lsh_attention(
     num_rounds = whole_number("num_rounds", num_rounds, at_least=1)
     seed = whole_number("seed", seed, at_least=0)
     check_flag("causal", causal)
-    query, value = _on_one_batch(xp, query, value)
+    query, value = on_one_batch(xp, query, value)
     if 0 in (*query.shape[:-1], value.shape[-1]):
         return value * 1
     with rounding_ignored(value, invalid=True):

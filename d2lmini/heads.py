@@ -8,15 +8,18 @@ from typing import Any
 
 from d2lmini._arrays import A, floating, namespace, rounding_ignored
 from d2lmini._checks import (
+    check_bias,
     check_flag,
     check_heads,
     check_rows,
     check_tables,
     divided_evenly,
     mask_with_heads,
+    scores_shape,
     whole_number,
 )
 from d2lmini.attention import Attention, _attention
+from d2lmini.scores import _scale_that_fits
 
 __all__ = ["merge_heads", "multi_head_attention", "split_heads"]
 
@@ -31,13 +34,15 @@ def _multi_head_attention(
     num_kv_heads: int,  # g
     mask: A | None,
     causal: bool,
+    scale: float | None,
+    bias: A | None,  # (..., h, n, m)
 ) -> Attention[A]:
     w_q, w_k, w_v, w_o = matrices
     q = _split_heads(query @ w_q, num_heads)  # (..., h, n, d_k)
     k = _share_heads(xp, _split_heads(key @ w_k, num_kv_heads), num_heads)  # (..., h, m, d_k)
     v = _share_heads(xp, _split_heads(value @ w_v, num_kv_heads), num_heads)  # (..., h, m, d_v)
-    heads, weights = _attention(xp, q, k, v, mask, causal)  # (..., h, n, d_v), (..., h, n, m)
-    return Attention(_merge_heads(heads) @ w_o, weights)  # (..., n, d_out)
+    heads, weights = _attention(xp, q, k, v, mask, causal, scale=scale, bias=bias)
+    return Attention(_merge_heads(heads) @ w_o, weights)  # (..., n, d_out), (..., h, n, m)
 
 
 def _split_heads(x: A, num_heads: int) -> A:
@@ -145,6 +150,8 @@ def multi_head_attention(
     num_kv_heads: int | None = None,
     mask: A | None = None,
     causal: bool = False,
+    scale: float | None = None,
+    bias: A | None = None,
 ) -> Attention[A]:
     r"""Attend in several subspaces at once, and mix the results.
 
@@ -176,6 +183,11 @@ def multi_head_attention(
         (Counted against the scores, where only the keys have a batch.)
     causal : bool
         Hide later keys too (see `causal_mask`).
+    scale : float, optional
+        What the dot products are multiplied by; 1/√d_k unless given.
+    bias : array that broadcasts to (..., h, n, m), optional
+        Added to the scores: (n, m) to those of all heads, (h, n, m) to those of each, such as
+        `alibi_bias`.
 
     Returns
     -------
@@ -188,7 +200,7 @@ def multi_head_attention(
         If an argument is not an array of real numbers, NumPy and PyTorch are mixed, or `mask` is
         not boolean.
     ValueError
-        If shapes do not fit together, or heads do not divide.
+        If shapes do not fit together, heads do not divide, or `scale` does not fit the dtype.
 
     References
     ----------
@@ -203,8 +215,9 @@ def multi_head_attention(
     >>> output.shape, weights.shape
     ((3, 4), (2, 3, 3))
     """
-    xp, query, key, value, w_q, w_k, w_v, w_o = floating(
-        query=query, key=key, value=value, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o
+    biases = {} if bias is None else {"bias": bias}
+    xp, query, key, value, w_q, w_k, w_v, w_o, *found = floating(
+        query=query, key=key, value=value, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o, **biases
     )
     num_heads, num_kv_heads = check_heads(num_heads, num_kv_heads)
     check_rows(query, key, value)
@@ -219,10 +232,13 @@ def multi_head_attention(
         )
     _check_weight("w_o", w_o, num_heads * d_v, "num_heads times d_v")
     mask = mask_with_heads(mask, query, key, num_heads)
+    check_bias(bias, scores_shape(query, key, num_heads))
+    bias = found[0] if found else None
+    scale = None if scale is None else _scale_that_fits(xp, scale, query.dtype)
     matrices = (w_q, w_k, w_v, w_o)
     with rounding_ignored(query, invalid=True):
         return _multi_head_attention(
-            xp, query, key, value, matrices, num_heads, num_kv_heads, mask, causal
+            xp, query, key, value, matrices, num_heads, num_kv_heads, mask, causal, scale, bias
         )
 
 

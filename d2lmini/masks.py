@@ -1,13 +1,13 @@
 """Who may attend to whom (chapter 3). Every mask is boolean, and True = may attend.
 
-Masks combine with ``&``: ``causal_mask(n, like=x) & padding_mask(lengths, n)`` allows what both do.
+Masks combine with ``&``: ``causal_mask(n) & padding_mask(lengths, n)`` allows what both do.
 """
 
 import functools
 import operator
 from typing import Any
 
-from d2lmini._arrays import A, Array, is_kind, namespace, values_if_known
+from d2lmini._arrays import A, Array, Like, is_kind, namespace, namespace_like, values_if_known
 from d2lmini._checks import whole_number
 
 __all__ = ["causal_mask", "padding_mask", "sliding_window_mask"]
@@ -18,9 +18,10 @@ def _no_later_key(queries: A, keys: A) -> A:
     return keys <= queries
 
 
-def _near_key(queries: A, keys: A, window: int) -> A:
-    """Let positions (n, 1) see no position (m,) that is `window` or more before their own."""
-    return keys > queries - window
+def _near_key(queries: A, keys: A, window: int, sinks: int = 0) -> A:
+    """Let positions (n, 1) see none (m,) that is `window` or more before, but for the sinks."""
+    near = keys > queries - window
+    return near if sinks == 0 else near | (keys < sinks)
 
 
 def _combined_mask(
@@ -30,6 +31,7 @@ def _combined_mask(
     *,
     causal: bool = False,
     window: int | None = None,
+    sinks: int = 0,
     like: Array,
 ) -> Array | None:
     """Combine all that says who may attend to whom; None if nothing is hidden."""
@@ -37,11 +39,11 @@ def _combined_mask(
     if causal and num_queries != 1:  # the last query sees every key
         rules.append(_no_later_key(*_positions(num_queries, num_keys, like)))
     if window is not None and window < num_keys:
-        rules.append(_near_key(*_positions(num_queries, num_keys, like), window))
+        rules.append(_near_key(*_positions(num_queries, num_keys, like), window, sinks))
     return functools.reduce(operator.and_, rules) if rules else None
 
 
-def causal_mask(num_queries: int, num_keys: int | None = None, *, like: A) -> A:
+def causal_mask(num_queries: int, num_keys: int | None = None, *, like: Like | None = None) -> Like:
     r"""Let each query see the keys up to its own position, and none that comes later.
 
     .. math:: \text{mask}_{ij} = \left[\, j \le i + (m - n) \,\right]
@@ -54,8 +56,8 @@ def causal_mask(num_queries: int, num_keys: int | None = None, *, like: A) -> A:
     ----------
     num_queries, num_keys : int
         n and m; m = n unless given.
-    like : array
-        An array whose kind (NumPy, PyTorch) and device the mask takes.
+    like : array, optional
+        An array whose kind (NumPy, PyTorch) and device the mask takes; NumPy unless given.
 
     Returns
     -------
@@ -71,8 +73,7 @@ def causal_mask(num_queries: int, num_keys: int | None = None, *, like: A) -> A:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> causal_mask(2, 4, like=np.zeros(0)).astype(int)
+    >>> causal_mask(2, 4).astype(int)
     array([[1, 1, 1, 0],
            [1, 1, 1, 1]])
     """
@@ -80,11 +81,17 @@ def causal_mask(num_queries: int, num_keys: int | None = None, *, like: A) -> A:
 
 
 def sliding_window_mask(
-    num_queries: int, num_keys: int | None = None, *, window: int, like: A
-) -> A:
-    r"""Let each query see its own position and the ``window - 1`` before it.
+    num_queries: int,
+    num_keys: int | None = None,
+    *,
+    window: int,
+    sinks: int = 0,
+    like: Like | None = None,
+) -> Like:
+    r"""Let each query see its own position, the ``window - 1`` before it, and the first ones.
 
-    .. math:: \text{mask}_{ij} = \left[\, 0 \le i + (m - n) - j < w \,\right]
+    .. math:: \text{mask}_{ij} = \left[\, 0 \le t_i - j \,\right]
+        \left[\, t_i - j < w \;\text{or}\; j < s \,\right], \qquad t_i = i + (m - n)
 
     Parameters
     ----------
@@ -92,8 +99,11 @@ def sliding_window_mask(
         n and m; m = n unless given. Aligned as in `causal_mask`.
     window : int
         w ≥ 1, in positions; it counts the query's own.
-    like : array
-        An array whose kind (NumPy, PyTorch) and device the mask takes.
+    sinks : int
+        s ≥ 0: so many of the first positions stay visible to every later query. Language models put
+        the weight there that they have no use for, and lose their way without them.
+    like : array, optional
+        An array whose kind (NumPy, PyTorch) and device the mask takes; NumPy unless given.
 
     Returns
     -------
@@ -109,20 +119,23 @@ def sliding_window_mask(
 
     References
     ----------
-    Beltagy, Peters and Cohan, "Longformer: the long-document transformer", 2020.
+    Beltagy, Peters and Cohan, "Longformer: the long-document transformer", 2020; Xiao et al.,
+    "Efficient streaming language models with attention sinks", 2024.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> sliding_window_mask(4, window=2, like=np.zeros(0)).astype(int)
+    >>> sliding_window_mask(4, window=2).astype(int)
     array([[1, 0, 0, 0],
            [1, 1, 0, 0],
            [0, 1, 1, 0],
            [0, 0, 1, 1]])
+    >>> sliding_window_mask(4, window=2, sinks=1).astype(int)[-1]
+    array([1, 0, 1, 1])
     """
     window = whole_number("window", window, at_least=1)
+    sinks = whole_number("sinks", sinks, at_least=0)
     queries, keys = _checked_positions(num_queries, num_keys, like)
-    return _no_later_key(queries, keys) & _near_key(queries, keys, window)
+    return _no_later_key(queries, keys) & _near_key(queries, keys, window, sinks)
 
 
 def padding_mask(lengths: A, num_keys: int) -> A:
@@ -176,15 +189,16 @@ def padding_mask(lengths: A, num_keys: int) -> A:
     return keys < xp.astype(lengths, keys.dtype)[:, None, None]
 
 
-def _checked_positions(num_queries: int, num_keys: int | None, like: Array) -> tuple[Any, Any]:
-    namespace(like=like)
+def _checked_positions(
+    num_queries: int, num_keys: int | None, like: Array | None
+) -> tuple[Any, Any]:
     n = whole_number("num_queries", num_queries, at_least=0)
     m = n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
     return _positions(n, m, like)
 
 
-def _positions(num_queries: int, num_keys: int, like: Array) -> tuple[Any, Any]:
+def _positions(num_queries: int, num_keys: int, like: Array | None) -> tuple[Any, Any]:
     """Return the positions of queries (n, 1) and keys (m,); the last of both coincide."""
-    xp = namespace(like=like)
-    queries = xp.arange(num_keys - num_queries, num_keys, device=like.device)
-    return queries[:, None], xp.arange(num_keys, device=like.device)
+    xp, device = namespace_like(like)
+    queries = xp.arange(num_keys - num_queries, num_keys, device=device)
+    return queries[:, None], xp.arange(num_keys, device=device)

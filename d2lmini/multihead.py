@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Literal, Protocol, overload
 
-from d2lmini._arrays import in_transform
 from d2lmini._checks import (
+    check_bias,
     check_flag,
     check_heads,
     check_rows,
@@ -14,13 +13,16 @@ from d2lmini._checks import (
     dropout_rate,
     mask_with_heads,
     module_input,
+    scores_shape,
     whole_number,
 )
+from d2lmini._kernel import fused_attention, kernel_serves
 from d2lmini._torch import Tensor, functional, nn, torch, xp
 from d2lmini.attention import Attention, _attention
 from d2lmini.cache import KeyValueCache
 from d2lmini.heads import _merge_heads, _share_heads, _split_heads
 from d2lmini.masks import _combined_mask
+from d2lmini.scores import _scale_that_fits
 
 __all__ = ["MultiHeadAttention"]
 
@@ -34,7 +36,8 @@ def _multi_head_attention(
     causal: bool,
     need_weights: bool,
     cache: KeyValueCache | None,
-    on_itself: bool,
+    scale: float | None,
+    bias: Tensor | None,  # (batch, h, n, m), or what broadcasts to it
 ) -> Attention[Tensor, Tensor | None]:
     q = _split_heads(layer.w_q(query), layer.num_heads)  # (batch, h, n, d)
     k = _split_heads(layer.w_k(key), layer.num_kv_heads)  # (batch, g, m, d)
@@ -42,18 +45,18 @@ def _multi_head_attention(
     if cache is not None:
         k, v = cache.append(k, v)  # from here on m counts the earlier tokens too
         if cache.window is not None:
-            sizes = q.shape[-2], k.shape[-2]
-            mask, causal = _combined_mask(mask, *sizes, window=cache.window, like=q), True
+            n, m, window, sinks = q.shape[-2], k.shape[-2], cache.window, cache.sinks
+            mask, causal = _combined_mask(mask, n, m, window=window, sinks=sinks, like=q), True
     k = _share_heads(xp, k, layer.num_heads)  # (batch, h, m, d)
     v = _share_heads(xp, v, layer.num_heads)  # (batch, h, m, d)
     dropout = layer.dropout if layer.training else 0.0
-    if need_weights or _has_no_kernel(q, k, v, mask):
-        heads, weights = _attention(xp, q, k, v, mask, causal)  # (batch, h, n, d), (batch, h, n, m)
-        heads = heads if dropout == 0 else functional.dropout(weights, dropout) @ v
-    else:
-        heads = _attention_kernel(q, k, v, mask, causal, on_itself, dropout)  # (batch, h, n, d)
+    if not need_weights and kernel_serves(q, k, v, mask, bias):
+        heads = fused_attention(q, k, v, mask, causal, scale, bias, dropout)  # (batch, h, n, d)
+        return Attention(layer.w_o(_merge_heads(heads)), None)  # (batch, n, embed_dim)
+    heads, weights = _attention(xp, q, k, v, mask, causal, scale=scale, bias=bias)
+    heads = heads if dropout == 0 else functional.dropout(weights, dropout) @ v
     output = layer.w_o(_merge_heads(heads))  # (batch, n, embed_dim)
-    return Attention(output, weights if need_weights else None)
+    return Attention(output, weights if need_weights else None)  # (batch, h, n, m)
 
 
 class MultiHeadAttention(nn.Module):
@@ -150,6 +153,8 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         need_weights: bool = False,
         cache: KeyValueCache | None = None,
+        scale: float | None = None,
+        bias: Tensor | None = None,
     ) -> Attention[Tensor, Tensor | None]:
         """Attend.
 
@@ -173,7 +178,12 @@ class MultiHeadAttention(nn.Module):
             fit the dtype).
         cache : KeyValueCache, optional
             Holds the projected keys and values of earlier calls; those of `key` and `value` are
-            added. If it has a window, each query sees the keys within the window.
+            added. If it has a window, each query sees the keys within the window, and the sinks.
+        scale : float, optional
+            What the dot products are multiplied by; 1/√d of a head unless given.
+        bias : tensor that broadcasts to (batch, heads, n, m), optional
+            Added to the scores: (n, m) to those of all heads, (heads, n, m) to those of each, such
+            as `alibi_bias`. With a cache, m counts the keys of the cache too.
 
         Returns
         -------
@@ -187,16 +197,17 @@ class MultiHeadAttention(nn.Module):
             If an input is not a tensor in the dtype of the weights, `mask` is not boolean, or
             `cache` is not a KeyValueCache.
         ValueError
-            If shapes do not fit together, or the cache belongs to another batch.
+            If shapes do not fit together, `scale` does not fit the dtype, or the cache belongs to
+            another batch.
         """
         key = query if key is None else key
         value = key if value is None else value
-        on_itself = key is query and cache is None
-        query, key, value, mask = self._checked(query, key, value, mask, cache)
+        query, key, value, mask, bias = self._checked(query, key, value, mask, cache, bias)
         check_flag("causal", causal)
         check_flag("need_weights", need_weights)
+        scale = None if scale is None else _scale_that_fits(xp, scale, query.dtype)
         return _multi_head_attention(
-            self, query, key, value, mask, causal, need_weights, cache, on_itself
+            self, query, key, value, mask, causal, need_weights, cache, scale, bias
         )
 
     if TYPE_CHECKING:
@@ -209,7 +220,8 @@ class MultiHeadAttention(nn.Module):
         value: Tensor,
         mask: Tensor | None,
         cache: KeyValueCache | None,
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        bias: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
         """Check the inputs; return them in the dtype of the weights, the mask with a head axis."""
         w_q, w_k, w_v = self.w_q, self.w_k, self.w_v
         alike = len({(w.in_features, w.weight.dtype) for w in (w_q, w_k, w_v)}) == 1
@@ -224,7 +236,12 @@ class MultiHeadAttention(nn.Module):
         if not (cache is None or isinstance(cache, KeyValueCache)):
             raise TypeError(f"cache must be a KeyValueCache, got {type(cache).__name__}")
         num_cached = 0 if cache is None else cache.context
-        return query, key, value, mask_with_heads(mask, query, key, self.num_heads, num_cached)
+        mask = mask_with_heads(mask, query, key, self.num_heads, num_cached)
+        if bias is not None:
+            *batch, n, m = scores_shape(query, key, self.num_heads)
+            check_bias(bias, (*batch, n, num_cached + m))
+            bias = module_input("bias", bias, w_q.weight)
+        return query, key, value, mask, bias
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> MultiHeadAttention:
@@ -306,53 +323,6 @@ def _torch_parameters(
     return [*inner, (ours.w_o, module.out_proj.weight, module.out_proj.bias)]
 
 
-def _attention_kernel(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None,
-    causal: bool,
-    on_itself: bool,
-    dropout: float,
-) -> Tensor:
-    """Return the output of `attention` through PyTorch's kernel, which keeps no weights.
-
-    Its own ``is_causal`` hides what comes later without a mask in memory, but aligns the first
-    query with the first key: with fewer queries than keys a mask has to say so.
-    """
-    n, m = q.shape[-2], k.shape[-2]
-    as_many = on_itself if torch.compiler.is_compiling() else n == m  # sizes may be open there
-    is_causal = False
-    if causal and mask is None and as_many:
-        is_causal = True
-    else:
-        mask = _combined_mask(mask, n, m, causal=causal, like=q)
-    attend = functools.partial(
-        functional.scaled_dot_product_attention, dropout_p=dropout, is_causal=is_causal
-    )
-    batch = q.shape[:-3]
-    if mask is not None:
-        mask = mask[(None,) * (q.ndim - mask.ndim)]
-    if len(batch) == 1 or not batch == k.shape[:-3] == v.shape[:-3]:
-        return attend(q, k, v, mask)
-    # of other than four axes, also of the mask, PyTorch would keep the weights in memory
-    if mask is not None:
-        shared = all(length == 1 for length in mask.shape[:-3])
-        own = mask if shared else mask.expand((*batch, *mask.shape[-3:]))
-        mask = own.reshape((-1, *mask.shape[-3:]))
-    q, k, v = (x.reshape((-1, *x.shape[-3:])) for x in (q, k, v))
-    return attend(q, k, v, mask).reshape((*batch, *q.shape[-3:]))
-
-
-def _has_no_kernel(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> bool:
-    """Tell whether the kernel does not serve these: vmap, forward-mode derivatives, no numbers."""
-    if q.numel() * k.numel() * v.numel() == 0:
-        return True
-    return not torch.compiler.is_compiling() and in_transform(
-        q, k, v, *([] if mask is None else [mask])
-    )
-
-
 if TYPE_CHECKING:
 
     class _Call(Protocol):
@@ -369,6 +339,8 @@ if TYPE_CHECKING:
             causal: bool = False,
             need_weights: Literal[True],
             cache: KeyValueCache | None = None,
+            scale: float | None = None,
+            bias: Tensor | None = None,
         ) -> Attention[Tensor]: ...
         @overload
         def __call__(
@@ -381,4 +353,6 @@ if TYPE_CHECKING:
             causal: bool = False,
             need_weights: bool = False,
             cache: KeyValueCache | None = None,
+            scale: float | None = None,
+            bias: Tensor | None = None,
         ) -> Attention[Tensor, Tensor | None]: ...

@@ -1,16 +1,29 @@
 """Say where a token stands, since attention does not see order (chapter 6)."""
 
-from typing import Any
+from typing import Any, Literal
 
 import array_api_compat
 
-from d2lmini._arrays import A, Array, floating, is_kind, namespace
-from d2lmini._checks import check_tables, positive_number, whole_number
+from d2lmini._arrays import (
+    A,
+    Array,
+    Like,
+    floating,
+    is_kind,
+    namespace,
+    namespace_like,
+    values_if_known,
+)
+from d2lmini._checks import broadcasts_to, check_tables, positive_number, whole_number
 
-__all__ = ["rotary", "sinusoidal_positions"]
+__all__ = ["alibi_bias", "rotary", "sinusoidal_positions"]
+
+EXACT = 2**53  # from here on not every position is a double
 
 
-def sinusoidal_positions(num_positions: int, dim: int, *, like: A, base: float = 10_000.0) -> A:
+def sinusoidal_positions(
+    num_positions: int, dim: int, *, like: Like | None = None, base: float = 10_000.0
+) -> Like:
     r"""Return a vector for each position, made of waves of different lengths.
 
     .. math:: P_{t, 2i} = \sin\!\left(t / b^{2i/d}\right), \quad
@@ -24,9 +37,9 @@ def sinusoidal_positions(num_positions: int, dim: int, *, like: A, base: float =
         How many positions, from 0 on.
     dim : int
         d, the length of each vector. If it is odd, the last wave has a sine alone.
-    like : array
+    like : array, optional
         An array whose kind (NumPy, PyTorch), device and floating dtype the result takes; for
-        an array of integers, the default float of its kind.
+        an array of integers, the default float of its kind. NumPy's float64 unless given.
     base : float
         b > 0: the wave length grows from 2π to 2πb.
 
@@ -47,33 +60,102 @@ def sinusoidal_positions(num_positions: int, dim: int, *, like: A, base: float =
 
     Examples
     --------
-    >>> import numpy as np
-    >>> sinusoidal_positions(3, 4, like=np.zeros(0)).round(2)
+    >>> sinusoidal_positions(3, 4).round(2)
     array([[ 0.  ,  1.  ,  0.  ,  1.  ],
            [ 0.84,  0.54,  0.01,  1.  ],
            [ 0.91, -0.42,  0.02,  1.  ]])
     """
-    xp = namespace(like=like)
+    xp, _ = namespace_like(like)
     num_positions = whole_number("num_positions", num_positions, at_least=0)
     dim = whole_number("dim", dim, at_least=0)
-    angle = _angles(xp, 0, num_positions, dim, positive_number("base", base))
+    base = positive_number("base", base)
+    angle = _angles(xp, xp.arange(num_positions, dtype=xp.float64), dim, base)
     waves = _in_pairs(xp, xp.sin(angle), xp.cos(angle))[:, :dim]
-    dtype = like.dtype if is_kind(xp, like.dtype, "real floating") else xp.asarray(0.0).dtype
-    return _on_device_of(like, xp.astype(waves, dtype))
+    return _as_like(xp, waves, like)
 
 
-def rotary(x: A, *, start: int = 0, base: float = 10_000.0) -> A:
-    r"""Turn queries or keys by an angle that grows with their position.
+def alibi_bias(
+    num_heads: int, num_queries: int, num_keys: int | None = None, *, like: Like | None = None
+) -> Like:
+    r"""Return a bias on the scores that grows with the distance between query and key.
 
-    Neighbouring components are a pair, and pair i of the vector at position t is turned by
+    .. math:: b_{hij} = -s_h\, |t_i - j|, \qquad t_i = i + (m - n), \qquad s_h = 2^{-8 (h + 1) / H}
+
+    Give it to `attention` as `bias`: no position is written into queries and keys then, and each of
+    the H heads looks a different way back. (The slopes :math:`s_h` are those of the paper. For H
+    that is no power of 2 they are those of the largest power of 2 below, H', then every other one
+    of 2H'.) With ``causal=True`` it is the paper's bias; later keys, where they are seen, are as
+    far away as earlier ones.
+
+    Parameters
+    ----------
+    num_heads : int
+        H.
+    num_queries, num_keys : int
+        n and m; m = n unless given. The queries are the last n positions, as in `causal_mask`.
+    like : array, optional
+        An array whose kind (NumPy, PyTorch), device and floating dtype the result takes; NumPy's
+        float64 unless given.
+
+    Returns
+    -------
+    array, shape (H, n, m)
+
+    Raises
+    ------
+    TypeError
+        If a number is not an integer, or `like` is not an array.
+    ValueError
+        If a number is negative, or there is no head.
+
+    References
+    ----------
+    Press, Smith and Lewis, "Train short, test long: attention with linear biases enables input
+    length extrapolation", 2022.
+
+    Examples
+    --------
+    >>> alibi_bias(2, 3)[1]  # the last of two heads: slope 1/256
+    array([[ 0.        , -0.00390625, -0.0078125 ],
+           [-0.00390625,  0.        , -0.00390625],
+           [-0.0078125 , -0.00390625,  0.        ]])
+    """
+    num_heads = whole_number("num_heads", num_heads, at_least=1)
+    n = whole_number("num_queries", num_queries, at_least=0)
+    m = n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
+    xp, _ = namespace_like(like)
+    query = xp.arange(m - n, m, dtype=xp.float64)[:, None]
+    distance = xp.abs(query - xp.arange(m, dtype=xp.float64))  # (n, m)
+    slope = xp.asarray(_alibi_slopes(num_heads), dtype=xp.float64)[:, None, None]
+    return _as_like(xp, 0 - slope * distance, like)  # (H, n, m)
+
+
+def _alibi_slopes(num_heads: int) -> list[float]:
+    power = 2 ** (num_heads.bit_length() - 1)  # the largest power of 2 that is not above it
+    slopes = [2 ** (-8 * (head + 1) / power) for head in range(power)]
+    between = [2 ** (-8 * (head + 1) / (2 * power)) for head in range(0, 2 * power, 2)]
+    return [*slopes, *between[: num_heads - power]]
+
+
+def rotary(
+    x: A,
+    *,
+    start: int = 0,
+    base: float = 10_000.0,
+    layout: Literal["interleaved", "halves"] = "interleaved",
+    positions: A | None = None,
+) -> A:
+    r"""Rotate queries or keys by an angle that grows with their position.
+
+    Neighbouring components are a pair, and pair i of the vector at position t is rotated by
     :math:`\theta_{t, i} = t / b^{2i/d}`:
 
     .. math:: \begin{pmatrix} y_{2i} \\ y_{2i+1} \end{pmatrix} =
               \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix}
               \begin{pmatrix} x_{2i} \\ x_{2i+1} \end{pmatrix}
 
-    Lengths stay as they are, and the dot product of a turned query and a turned key depends on the
-    distance of their positions, not on where they stand. Values are not turned.
+    Lengths stay as they are, and the dot product of a rotated query and a rotated key depends on
+    the distance of their positions, not on the positions themselves. Values are not rotated.
 
     Parameters
     ----------
@@ -84,6 +166,13 @@ def rotary(x: A, *, start: int = 0, base: float = 10_000.0) -> A:
         before.
     base : float
         b > 0.
+    layout : "interleaved" or "halves"
+        Which components are pairs: the neighbours 2i and 2i + 1, as in the paper, or i and
+        i + d/2, as the published weights of Llama and its relatives expect. A model that was
+        trained with one gives nonsense with the other.
+    positions : integer array that broadcasts to (..., n), optional
+        The position of each vector, where they do not follow each other: after padding at the start
+        of a sequence, or with several texts in one row.
 
     Returns
     -------
@@ -94,7 +183,9 @@ def rotary(x: A, *, start: int = 0, base: float = 10_000.0) -> A:
     TypeError
         If `x` is not an array of real numbers, or a number is of another kind.
     ValueError
-        If d is odd, `x` has fewer than two axes, `start` is negative, or `base` is not positive.
+        If d is odd, `x` has fewer than two axes, `start` is negative, `base` is not positive, a
+        position is beyond 2**53 (from where doubles skip some), `layout` has another name, or
+        `positions` do not fit, or come with a `start`.
 
     References
     ----------
@@ -102,40 +193,86 @@ def rotary(x: A, *, start: int = 0, base: float = 10_000.0) -> A:
 
     Examples
     --------
-    A turn by one radian, and by none at position 0.
+    A rotation by one radian, and by none at position 0.
 
     >>> import numpy as np
     >>> rotary(np.array([[1.0, 0.0], [1.0, 0.0]])).round(2)
     array([[1.  , 0.  ],
            [0.54, 0.84]])
+    >>> rotary(np.array([[1.0, 9.0, 0.0, 0.0]]), start=1, layout="halves").round(2)
+    array([[0.54, 9.  , 0.84, 0.09]])
     """
     xp, x = floating(x=x)
     check_tables(x=x)
-    n, d = x.shape[-2:]
+    d = x.shape[-1]
     if d % 2:
         raise ValueError(
-            f"rotary turns pairs of components, and the last axis of x has {d}, an odd number; "
+            f"rotary rotates pairs of components, and the last axis of x has {d}, an odd number; "
             "choose an even width of a head"
         )
-    start = whole_number("start", start, at_least=0)
-    angle = _angles(xp, start, n, d, positive_number("base", base))  # (n, d/2)
+    if layout not in ("interleaved", "halves"):
+        raise ValueError(f'layout must be "interleaved" or "halves", got {layout!r:.40}')
+    position = _positions(xp, x, whole_number("start", start, at_least=0), positions)
+    angle = _angles(xp, position, d, positive_number("base", base))  # (..., n, d/2)
     wide = xp.result_type(x.dtype, xp.float32)  # a half has too few digits for a sum of products
     cos, sin = (_on_device_of(x, xp.astype(f(angle), wide)) for f in (xp.cos, xp.sin))
-    even, odd = x[..., 0::2], x[..., 1::2]
-    return xp.astype(_in_pairs(xp, even * cos - odd * sin, even * sin + odd * cos), x.dtype)
+    if layout == "halves":
+        first, second = x[..., : d // 2], x[..., d // 2 :]
+    else:
+        first, second = x[..., 0::2], x[..., 1::2]
+    rotated = first * cos - second * sin, first * sin + second * cos
+    y = xp.concat(rotated, axis=-1) if layout == "halves" else _in_pairs(xp, *rotated)
+    return xp.astype(y, x.dtype)
 
 
-def _angles(xp: Any, start: int, n: int, dim: int, base: float) -> Array:
+def _positions(xp: Any, x: Array, start: int, positions: Array | None) -> Array:
+    """Return the position of each vector as a double, (n,) or what broadcasts to (..., n)."""
+    n = x.shape[-2]
+    if positions is None:
+        if start + n > EXACT:
+            raise ValueError(
+                f"start = {start} is too far: positions are exact up to 2**53, and the last of "
+                f"these {n} is {start + n - 1}; count from a later token, since only distances "
+                "matter"
+            )
+        return xp.arange(start, start + n, dtype=xp.float64)
+    namespace(x=x, positions=positions)
+    if not is_kind(xp, positions.dtype, "integral"):
+        raise TypeError(f"positions must be integers, got {positions.dtype}")
+    if start != 0:
+        raise ValueError(f"give positions or start = {start}, not both; add it to the positions")
+    shape = tuple(x.shape[:-1])
+    if not broadcasts_to(positions, shape):
+        raise ValueError(
+            f"positions of shape {tuple(positions.shape)} do not broadcast to {shape}, one for "
+            f"each vector of x; where x has heads, positions (batch, n) need an axis for them: "
+            "positions[:, None]"
+        )
+    for extreme in (xp.min, xp.max) if 0 not in positions.shape else ():
+        number = values_if_known(extreme(positions))
+        if number is not None and abs(number) > EXACT:
+            raise ValueError(f"positions are exact up to 2**53, got {number}")
+    return xp.astype(positions, xp.float64)
+
+
+def _angles(xp: Any, position: Array, dim: int, base: float) -> Array:
     """Return t / base^(2i/dim) for positions t and pairs i, in double precision."""
-    position = xp.arange(start, start + n, dtype=xp.float64)
-    pair = xp.arange((dim + 1) // 2, dtype=xp.float64)
-    return position[:, None] / base ** (2 * pair / max(dim, 1))
+    pair = xp.arange((dim + 1) // 2, dtype=xp.float64, device=array_api_compat.device(position))
+    return position[..., None] / base ** (2 * pair / max(dim, 1))
 
 
 def _in_pairs(xp: Any, first: Array, second: Array) -> Array:
     """Let the components of two arrays (..., d/2) take turns: (..., d)."""
     pairs = xp.stack([first, second], axis=-1)
     return xp.reshape(pairs, (*first.shape[:-1], 2 * first.shape[-1]))
+
+
+def _as_like(xp: Any, x: Array, like: Array | None) -> Any:
+    """Bring a table to the floating dtype and the device of `like`."""
+    if like is None:
+        return x
+    floats = is_kind(xp, like.dtype, "real floating")
+    return _on_device_of(like, xp.astype(x, like.dtype if floats else xp.asarray(0.0).dtype))
 
 
 def _on_device_of(like: Array, x: Array) -> Array:

@@ -1,8 +1,8 @@
-"""Write LAYOUT.md: below its mark, what each module is for, as the first line of its file says.
+"""Print what each module is for, as the first line of its file says.
 
-    python scripts/layout.py
+    python scripts/layout.py [FOLDER …]      all folders of LAYOUT.md, or these
 
-The table above the mark is written by hand, and the tests hold the imports to it.
+What may be imported in a folder stands in LAYOUT.md, and the tests hold the imports to it.
 """
 
 import ast
@@ -12,7 +12,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "LAYOUT.md"
-MARK = "<!-- From here on written by scripts/layout.py, from the first line of each file. -->\n"
 
 
 def folders(page: str) -> dict[str, str]:
@@ -52,24 +51,13 @@ def imports(path: Path) -> Iterator[str]:
             yield "." * node.level + (node.module or "")
 
 
-def page(now: str) -> str:
-    """Return the page with the modules as they are."""
-    by_hand, mark, _ = now.partition(MARK)
-    if not mark:
-        raise ValueError(f"{PAGE.name} has lost the line {MARK!r}, below which the modules stand")
-    parts = [by_hand + mark]
-    for folder in folders(by_hand):
-        lines = [f"- `{path.name}`: {first_line(path)}" for path in modules(folder)]
-        if lines and folder != "tests":  # what those prove stands in CONTRIBUTING.md
-            parts.append("\n".join([f"## `{folder}/`\n", *lines]) + "\n")
-    return "\n".join(parts)
-
-
-def main() -> int:
-    """Write the page."""
-    PAGE.write_text(page(PAGE.read_text("utf8")), "utf8")
+def main(wanted: list[str]) -> int:
+    """Print the list."""
+    for folder in wanted or folders(PAGE.read_text("utf8")):
+        for path in modules(folder):
+            print(f"{path.relative_to(ROOT).as_posix():40} {first_line(path)}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -8,11 +8,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from pypdf import PdfReader
 
 from scripts.browser import find_browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
@@ -50,23 +54,20 @@ def page_numbers(pdf: bytes) -> dict[str, int]:
     }
 
 
-def print_page(page: Path, pdf: Path, browser: str) -> None:
+def print_page(page: Path, pdf: Path, chromium: "Browser") -> None:
     """Print a page twice: the second time it knows on which page each place is."""
-    from playwright.sync_api import sync_playwright
-
     pdf.parent.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=browser)
-        tab = chromium.new_page(color_scheme="light", reduced_motion="reduce")
-        tab.goto(page.as_uri())
-        tab.evaluate("document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
-        tab.evaluate("document.fonts.ready.then(() => null)")
-        tab.wait_for_load_state("networkidle")
-        numbers = page_numbers(tab.pdf(prefer_css_page_size=True))
-        tab.evaluate(FILL, numbers)
-        how = {"print_background": True, "outline": True, "tagged": True}
-        content = tab.pdf(prefer_css_page_size=True, **how)
-        chromium.close()
+    context = chromium.new_context(color_scheme="light", reduced_motion="reduce")
+    tab = context.new_page()
+    tab.goto(page.as_uri())
+    tab.evaluate("document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
+    tab.evaluate("document.fonts.ready.then(() => null)")
+    tab.wait_for_load_state("networkidle")
+    numbers = page_numbers(tab.pdf(prefer_css_page_size=True))
+    tab.evaluate(FILL, numbers)
+    how = {"print_background": True, "outline": True, "tagged": True}
+    content = tab.pdf(prefer_css_page_size=True, **how)
+    context.close()
     if page_numbers(content) != numbers:
         sys.exit("error: the page numbers in the contents moved what they number")
     pdf.write_bytes(content)
@@ -74,8 +75,12 @@ def print_page(page: Path, pdf: Path, browser: str) -> None:
 
 def main() -> None:
     """Build, print, and say where it is."""
-    browser = needed_browser()
-    print_page(build_page(), PDF, browser)
+    from playwright.sync_api import sync_playwright
+
+    path = needed_browser()
+    page = build_page()
+    with sync_playwright() as driver:
+        print_page(page, PDF, driver.chromium.launch(executable_path=path))
     print(f"{PDF.relative_to(ROOT)}: {PDF.stat().st_size / 1e6:.1f} MB")
 
 

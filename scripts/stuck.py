@@ -1,11 +1,12 @@
 """Write the tables of chapters/stuck.md: every slip that the exercises know, and how it looks.
 
-    python scripts/stuck.py
+    python scripts/stuck.py [CHAPTER …]      all chapters, or the tables of some
 
 Every known mistake of every exercise is made and checked like a learner's answer. So the tables
 cannot say anything else than the exercises do. What stands above the mark is written by hand.
 """
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -125,11 +126,23 @@ def page(now: str, graded: Callable[[str, Any], Result] = lambda name, fn: grade
     return by_hand + mark + "\n".join(parts) + "\n"
 
 
-def main() -> int:
-    """Write the page."""
-    PAGE.write_text(page(PAGE.read_text("utf-8")), encoding="utf-8")
+def with_chapter(now: str, number: int) -> str:
+    """Return the page with the table of one chapter written again, which takes seconds."""
+    fold = re.compile(rf"\n<details><summary>Chapter {number}: .*?\n</details>", re.DOTALL)
+    if not fold.search(now):
+        raise ValueError(f"{PAGE.name} has no table of chapter {number} yet: write all of it")
+    rows = "\n".join(chapter(number, lambda name, fn: grade(fn, name)))
+    return fold.sub(lambda match: rows, now, count=1)
+
+
+def main(chapters: list[str]) -> int:
+    """Write the page, or some of its tables."""
+    text = PAGE.read_text("utf-8")
+    for number in chapters:
+        text = with_chapter(text, int(number))
+    PAGE.write_text(text if chapters else page(text), encoding="utf-8")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

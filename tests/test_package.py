@@ -1,6 +1,7 @@
 """What `import d2lmini` promises: what it loads, what it holds, and on what it stands."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -86,23 +87,24 @@ def test_every_public_name_resolves_and_is_documented(name):
 
 
 BLOCKED = "import sys; sys.modules[{!r}] = None\nimport d2lmini\n"
-NOT_THERE = {
-    library: run_python(
-        BLOCKED.format(library) + "print(*(n for n in %r if not hasattr(d2lmini, n)))" % [*PUBLIC]
-    ).split()
-    for library in EXTRAS
-}
+
+
+@functools.cache
+def not_there(library):
+    """Return the names that are missing without a library."""
+    code = BLOCKED.format(library) + "print(*(n for n in %r if not hasattr(d2lmini, n)))"
+    return run_python(code % [*PUBLIC]).split()
 
 
 @pytest.mark.parametrize("library", EXTRAS)
 @pytest.mark.parametrize("how", ["from d2lmini import {}", "d2lmini.{}"])
 def test_without_a_library_a_name_says_what_to_install(library, how):
     said = run_python(
-        BLOCKED.format(library) + f"for name in {NOT_THERE[library]!r}:\n"
+        BLOCKED.format(library) + f"for name in {not_there(library)!r}:\n"
         f"    try: exec({how!r}.format(name))\n"
         "    except (AttributeError, ImportError) as error: print(type(error).__name__, error)"
     ).splitlines()
-    assert len(said) == len(NOT_THERE[library]) > 3
+    assert len(said) == len(not_there(library)) > 3
     kind = "ImportError" if "import" in how else "AttributeError"
     install = [f"pip install {each}" for each in (library, *MISSING)]
     for message in said:
@@ -126,7 +128,7 @@ def test_without_a_library_what_looks_at_all_names_works(library):
         "    assert set(package.__all__) <= listed, listed\n"
         "print(*d2lmini.__all__)"
     ).split()
-    assert set(found) == PUBLIC.keys() - set(NOT_THERE[library])
+    assert set(found) == PUBLIC.keys() - set(not_there(library))
     assert set(found) >= CORE_NAMES
 
 
@@ -149,7 +151,7 @@ def test_core_depends_on_nothing_but_arrays(module):
 
 
 def test_a_file_holds_pytorch_modules_or_needs_no_pytorch():
-    defined = {module for name, module in PUBLIC.items() if name in NOT_THERE["torch"]}
+    defined = {module for name, module in PUBLIC.items() if name in not_there("torch")}
     assert defined | {"_torch"} == MODULES
 
 

@@ -7,36 +7,14 @@ from pathlib import Path
 import pytest
 
 from d2lmini import scores
-from d2lmini.exercises import exercises, find
+from d2lmini.exercises import find
 from d2lmini.exercises.notebook import checked
+from scripts import counts
 
 PAGES = Path(__file__).parents[1] / "chapters"
 CHAPTERS = sorted(PAGES.glob("[0-9]*.ipynb"))
 by_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 each_score = pytest.mark.parametrize("name", scores.__all__)
-COUNTS = [
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-]
 
 
 def cells(path):
@@ -70,53 +48,23 @@ def test_the_closing_page_says_what_a_chapter_was_for(path):
 # Add an exercise
 
 
-def posed(path):
-    """Return title, difficulty and minutes of each exercise of a chapter, as its text has them."""
-    asked = text(path).partition("\n## Exercises\n")[2].split("\n## ")[0]
-    return re.findall(r"^### (.+)\n\n\*([\w-]+), (\d+) minutes", asked, re.MULTILINE)
+def test_numbers_in_sentences_are_those_that_they_count():
+    """Exercises, how long they take, and the scores; every chapter has a sentence for its own."""
+    wrong = [path.name for path, text, right in counts.pages() if text != right]
+    assert not wrong, "run python scripts/counts.py"
+    assert all(counts.HEAD.search("\n\n" + text(path)) for path in CHAPTERS)
 
 
-def about(minutes):
-    """Return how a chapter may say so many minutes: in quarters of an hour, rounded either way."""
-    return {hours(quarters) for quarters in (minutes // 15, -(-minutes // 15))}
-
-
-def hours(quarters):
-    """Return some quarters of an hour in words."""
-    whole, part = divmod(quarters, 4)
-    if whole == 0:
-        return ["no time", "a quarter of an hour", "half an hour", "three quarters of an hour"][
-            part
-        ]
-    if whole == 1:
-        return "an hour" + ["", " and a quarter", " and a half", " and three quarters"][part]
-    return (
-        COUNTS[whole] + ["", " and a quarter", " and a half", " and three quarter"][part] + " hours"
+def test_a_wrong_number_is_corrected():
+    head = (
+        "The first two check themselves. The other one is for two hours. About six: about an hour."
     )
-
-
-def test_hours_in_words():
-    assert about(5) == {"no time", "a quarter of an hour"}
-    assert about(75) == {"an hour and a quarter"}
-    assert about(160) == {"two and a half hours", "two and three quarter hours"}
-
-
-@by_chapter
-def test_a_chapter_says_how_many_exercises_it_has_and_how_long_they_take(path):
-    head = " ".join(text(path).partition("\n## Exercises\n")[2].split("\n### ")[0].split())
-    count, found = len(exercises(int(path.stem[:2]))), posed(path)
-    check = f"first {COUNTS[count]} check" if count > 1 else "first checks itself"
-    assert check in head, f"the head of `## Exercises` should say that the {check}"
-    rest = len(found) - count
-    others = "the other " if rest == 1 else f"other {COUNTS[rest]} "
-    assert not rest or others in head.lower(), (
-        f"{rest} exercises do not check themselves: the head of `## Exercises` should say so"
-    )
-    minutes = sum(int(each) for *_, each in found)
-    assert any(re.search(rf"about {words}[.,]", head) for words in about(minutes)), (
-        f"the exercises take {minutes} minutes: the head of `## Exercises` should say about "
-        + " or ".join(sorted(about(minutes)))
-    )
+    right = counts.head_of(head, 12, 3, 165)
+    assert right.startswith("The first twelve check themselves. The other three is for two hours.")
+    assert right.endswith("about two and three quarter hours.")
+    assert counts.of_scores("the library has two. Ten ways") != "the library has two. Ten ways"
+    with pytest.raises(ValueError, match="should have one place for 'three'"):
+        counts.head_of("The first two check themselves. They take about an hour.", 2, 3, 60)
 
 
 @by_chapter
@@ -152,16 +100,6 @@ def test_a_score_is_in_the_table_of_chapter_3(name):
     rows = [row.split("|")[1].strip().lower() for row in table.splitlines()[2:]]
     found = [row for row in rows if words_of(name).startswith(row)]
     assert found, f"the table of scores in chapter 3 has only {', '.join(rows)}"
-
-
-@pytest.mark.parametrize(
-    "page, words",
-    [("03-scaled-dot-product.ipynb", "the library has {}."), ("api/scores.md", "{} ways to say")],
-)
-def test_who_counts_the_scores_counts_them_all(page, words):
-    path, said = PAGES / page, words.format(COUNTS[len(scores.__all__)])
-    told = text(path) if path.suffix == ".ipynb" else path.read_text("utf8")
-    assert said in told, f"{page} should say: {said}"
 
 
 @each_score

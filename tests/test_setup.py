@@ -12,6 +12,7 @@ import pytest
 
 from scripts import install, serve
 
+pytestmark = pytest.mark.machine
 ROOT = Path(__file__).resolve().parents[1]
 PINS = (ROOT / "requirements.txt").read_text("utf8")
 DIRECT = (ROOT / "requirements.in").read_text("utf8")

@@ -186,6 +186,7 @@ def _run(path: Path, seconds: int, megabytes: int) -> tuple[str | None, dict[str
         results, errors = Path(folder, "results.json"), Path(folder, "errors.txt")
         work = Path(folder, "work")
         work.mkdir()
+        environment["IPYTHONDIR"] = str(Path(folder, "ipython"))  # nobody's own settings
         with (
             errors.open("wb") as stderr,
             subprocess.Popen(

@@ -25,10 +25,8 @@ from d2lmini.exercises.guards import (
     TimeUpError,
     random_states,
     restore_random_states,
-    session_as_it_was,
     standard_settings,
     time_limit,
-    without_modes,
 )
 
 __all__ = ["grade", "grade_exercise", "outcomes_of", "same_outcome"]
@@ -123,14 +121,13 @@ def grade_exercise(exercise: Exercise, fn: Any) -> Result:
         )
     if _is_stub(fn):
         return _not_attempted(exercise)
-    with without_modes():
-        states = random_states()
-        try:
-            with standard_settings(), _under_its_name(fn):
-                return _grade(exercise, fn)
-        finally:
-            if random_states() != states:
-                restore_random_states(states)
+    states = random_states()
+    try:
+        with standard_settings(), _under_its_name(fn):
+            return _grade(exercise, fn)
+    finally:
+        if random_states() != states:
+            restore_random_states(states)
 
 
 @contextmanager
@@ -275,7 +272,7 @@ def _run(
                     returned = exercise.call(fn, *passed)
                     _read(exercise, returned, outcome)
                 else:
-                    with without_modes(), session_as_it_was(), time_limit(deadline):
+                    with time_limit(deadline):
                         returned = exercise.call(fn, *passed)
                         # An object of the learner's own may compute when it is looked at.
                         _read(exercise, returned, outcome)

@@ -1,11 +1,6 @@
 """Run a learner's function so that it can do no harm to the session: time, output, settings."""
 
-import builtins
-import decimal
-import gc
 import io
-import locale
-import math
 import os
 import pickle
 import random
@@ -14,9 +9,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
-from types import FrameType, ModuleType
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -26,10 +20,8 @@ __all__ = [
     "TimeUpError",
     "random_states",
     "restore_random_states",
-    "session_as_it_was",
     "standard_settings",
     "time_limit",
-    "without_modes",
 ]
 
 KEPT = 2000  # characters of what a function prints
@@ -105,34 +97,6 @@ def _no_limit() -> Iterator[None]:
     yield
 
 
-@contextmanager
-def without_modes() -> Iterator[None]:
-    """Take away what PyTorch puts between a call and its numbers; put that back, and that alone.
-
-    Such are a default device and the modes of `torch.overrides` and `torch.utils._python_dispatch`,
-    as that of tensors without numbers: neither the reference nor the answer could run under them.
-    """
-    torch = _torch()
-    functions, calls = _modes_taken_away(torch) if torch else ([], [])
-    try:
-        yield
-    finally:
-        if torch:
-            _modes_taken_away(torch)  # what an answer has left there
-            for mode in reversed(functions):
-                torch._C._push_on_torch_function_stack(mode)
-            for mode in reversed(calls):
-                torch._C._push_on_torch_dispatch_stack(mode)
-
-
-def _modes_taken_away(torch: Any) -> tuple[list[Any], list[Any]]:
-    inner = torch._C
-    return (
-        [inner._pop_torch_function_stack() for _ in range(inner._len_torch_function_stack())],
-        [inner._pop_torch_dispatch_stack(None) for _ in range(inner._len_torch_dispatch_stack())],
-    )
-
-
 class FirstOutput(io.TextIOBase):
     """A stream that keeps the first characters, however much is printed."""
 
@@ -150,138 +114,40 @@ class FirstOutput(io.TextIOBase):
         return len(text)
 
 
-Setting = tuple[Callable[[], Any], Callable[[Any], Any]]  # how it is read, how it is put back
-
-
 @contextmanager
 def standard_settings() -> Iterator[None]:
     """Check under the same settings in every session, and leave the session as it was.
 
     What the reader has set, such as a default dtype or device, does not reach the reference or the
-    answer.
+    answer. More than these settings is not put back: an answer that replaces a function of NumPy
+    has replaced it, as it would have in any cell.
     """
-    torch = _torch()
-    with session_as_it_was(), _standard_torch(torch) if torch else nullcontext():
-        yield
-
-
-def _torch() -> Any:
-    torch = sys.modules.get("torch")
-    return torch if hasattr(torch, "get_default_dtype") else None
-
-
-@contextmanager
-def session_as_it_was() -> Iterator[None]:
-    """Put back what is set in the block, or replaced in the libraries."""
-    torch = _torch()
-    settings = _settings() + (_settings_of_torch(torch) if torch else [])
-    before = [get() for get, _ in settings]
-    names = [(place, dict(vars(place))) for place in _places(torch)]
+    before = [get() for get, _ in _settings()]
     try:
-        yield
+        with np.errstate(all="ignore"), _standard_torch(sys.modules.get("torch")):
+            yield
     finally:
-        for place, kept in names:
-            _put_back(place, kept)
-        for (get, put), value in zip(settings, before, strict=True):
+        for (get, put), value in zip(_settings(), before, strict=False):
             if get() != value:
                 put(value)
 
 
-def _places(torch: Any) -> list[Any]:
-    """Return the modules, and the class of tensors, in which an answer might replace something."""
-    places = [builtins, np, np.linalg, np.random, math, random, time]
-    return [*places, *([torch, torch.nn, torch.nn.functional, torch.Tensor] if torch else [])]
-
-
-def _put_back(place: Any, kept: dict[str, Any]) -> None:
-    """Let everything have its name again, but for what large libraries note for themselves."""
-    now = dict(vars(place))
-    with suppress(Exception):  # different things may not be comparable
-        if now == kept:  # fast, as what is the same thing is equal
-            return
-    private = isinstance(place, ModuleType) and place.__name__.startswith("torch")
-    for name in sorted(now.keys() | kept.keys()):
-        if private and name.startswith("_"):
-            continue
-        if name not in kept:
-            if not isinstance(now[name], ModuleType):  # a part that was loaded may stay
-                delattr(place, name)
-        elif now.get(name, _MISSING) is not kept[name]:
-            setattr(place, name, kept[name])
-
-
-_MISSING = object()
+Setting = tuple[Callable[[], Any], Callable[[Any], Any]]  # how it is read, how it is put back
 
 
 def _settings() -> list[Setting]:
     settings: list[Setting] = [
         (_folder, lambda folder: os.chdir(folder) if folder else None),
-        (lambda: dict(os.environ), _set_environment),
-        *((partial(list, words), partial(_refill, words)) for words in _lists()),
-        (lambda: dict(sys.modules), _set_modules),
-        (_umask, os.umask),
-        (_arithmetic, _set_arithmetic),
-        (lambda: [getattr(sys, name) for name in HOOKS], _set_hooks),
         (sys.getrecursionlimit, sys.setrecursionlimit),
-        (sys.getswitchinterval, sys.setswitchinterval),
-        (sys.gettrace, sys.settrace),
-        (sys.getprofile, sys.setprofile),
-        (gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
         (np.get_printoptions, lambda options: np.set_printoptions(**options)),
-        (np.geterr, lambda errors: np.seterr(**errors)),
-        (partial(locale.setlocale, locale.LC_ALL), partial(locale.setlocale, locale.LC_ALL)),
     ]
-    if threading.current_thread() is threading.main_thread():
-        kinds = [kind for kind in ("SIGINT", "SIGTERM") if hasattr(signal, kind)]
-        for kind in map(partial(getattr, signal), kinds):
-            settings.append((partial(signal.getsignal, kind), partial(signal.signal, kind)))
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "get_default_dtype"):
+        settings += [
+            (torch.get_default_dtype, torch.set_default_dtype),
+            (torch.get_default_device, torch.set_default_device),
+        ]
     return settings
-
-
-HOOKS = ("stdin", "excepthook", "displayhook")
-
-
-def _set_hooks(hooks: list[Any]) -> None:
-    for name, hook in zip(HOOKS, hooks, strict=True):
-        setattr(sys, name, hook)
-
-
-def _lists() -> list[list[Any]]:
-    return [sys.path, sys.argv, sys.meta_path, sys.path_hooks]
-
-
-def _refill(words: list[Any], before: list[Any]) -> None:
-    words[:] = before
-
-
-def _set_modules(modules: dict[str, ModuleType]) -> None:
-    sys.modules.update(modules)  # what was loaded meanwhile may stay
-
-
-def _umask() -> int:
-    umask = os.umask(0)  # there is no other way to read it
-    os.umask(umask)
-    return umask
-
-
-ARITHMETIC = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
-
-
-def _arithmetic() -> list[Any]:
-    """Return the settings of `decimal`; its flags and traps are tables."""
-    now = decimal.getcontext()
-    return [*(getattr(now, name) for name in ARITHMETIC), dict(now.flags), dict(now.traps)]
-
-
-def _set_arithmetic(settings: list[Any]) -> None:
-    now = decimal.getcontext()
-    for name, value in zip((*ARITHMETIC, "flags", "traps"), settings, strict=True):
-        setattr(now, name, value)
-
-
-def _set_environment(variables: dict[str, str]) -> None:
-    os.environ.clear()
-    os.environ.update(variables)
 
 
 def _folder() -> str:
@@ -290,30 +156,13 @@ def _folder() -> str:
     return ""
 
 
-def _settings_of_torch(torch: Any) -> list[Setting]:
-    printing = torch._tensor_str.PRINT_OPTS
-    return [
-        (torch.get_default_dtype, torch.set_default_dtype),
-        (lambda: vars(torch._GLOBAL_DEVICE_CONTEXT).copy(), partial(_set_device, torch)),
-        (lambda: dict(vars(printing)), lambda options: vars(printing).update(options)),
-        (torch.get_num_threads, torch.set_num_threads),
-        (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
-        (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
-        (torch.is_warn_always_enabled, torch.set_warn_always),
-        (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
-        # The processor's own switch: whether the smallest numbers are taken for 0.
-        (lambda: sys.float_info.min / 2 == 0, torch.set_flush_denormal),
-    ]
-
-
-def _set_device(torch: Any, known: dict[str, Any]) -> None:
-    """Let PyTorch know again which mode is the default device."""
-    torch._GLOBAL_DEVICE_CONTEXT.device_context = known.get("device_context")
-
-
 @contextmanager
 def _standard_torch(torch: Any) -> Iterator[None]:
+    if not hasattr(torch, "get_default_dtype"):
+        yield
+        return
     torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
     with (
         torch.inference_mode(False),
         torch.enable_grad(),

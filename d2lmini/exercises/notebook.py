@@ -2,30 +2,24 @@
 
     python -m d2lmini.exercises.notebook NOTEBOOK RESULTS SECONDS MEGABYTES
 
-It needs IPython, whose own rules say what in a cell is no Python, but no Jupyter. What has been
-found is written after every cell, so that it is there even if a later cell never ends.
+IPython runs the cells, as it does for Jupyter: a cell ends where it fails, and the next one goes
+on. What has been found is written after every cell, so that it is there even if a later cell never
+ends.
 """
 
-import __future__
-
 import ast
-import asyncio
-import inspect
-import io
 import json
-import linecache
 import os
 import re
-import shlex
 import sys
+import traceback
 import warnings
-from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-__all__ = ["Shell", "as_python", "checked", "code_cells", "limit_resources", "run", "text_of"]
+__all__ = ["as_python", "checked", "code_cells", "limit_resources", "run", "text_of"]
 
 LARGEST_FILE = 64 * 2**20  # bytes
 CONFLICT = re.compile(r"^(<{7} |={7}$|>{7} )", re.MULTILINE)
@@ -157,141 +151,50 @@ def limit_resources(seconds: int, megabytes: int) -> None:
         resource.setrlimit(kind, (allowed, hard))
 
 
-class Shell:
-    """Stands for the shell of a notebook: runs what is Python in a magic, leaves out the rest.
+def shell_for_grading() -> Any:
+    """Return IPython's own shell, in which a cell starts no other program and asks nobody."""
+    from IPython.core.error import UsageError
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.core.magics.script import ScriptMagics
+    from IPython.utils.text import SList
 
-    As in a notebook, the names are those of ``__main__``, and an event loop is running.
-    """
+    class Shell(InteractiveShell):
+        def system(self, command: str) -> None:
+            """Leave out ``!pip install``."""
 
-    RUNS = ("time", "capture", "prun")  # their body is Python whose names stay
+        def showtraceback(self, *error: Any, **how: Any) -> None:
+            """Say nothing: `errors_of` does."""
 
-    def __init__(self) -> None:
-        self.flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        self.file = "<notebook>"
-        self.errors: list[str] = []  # of the cell that is running
-        self.loop = asyncio.new_event_loop()
-        self.module = ModuleType("__main__")
-        self.namespace = vars(self.module)
-        self.namespace["display"] = lambda *things, **how: None
-        self.namespace["get_ipython"] = lambda: self
+        showsyntaxerror = showtraceback
 
-    def run_cell(self, source: str, file: str) -> list[str]:
-        """Run one statement after the other, each whatever the ones before did; return errors."""
-        self.file, self.errors = file, []
-        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        self._run_all(source)
-        return self.errors
+        def enable_gui(self, gui: str | None = None) -> None:
+            """Open no window for a plot."""
 
-    def _run_all(self, source: str) -> Any:
-        """Run the statements of a text; return the value of the last one, if it has one."""
-        try:
-            statements = parsed(source, self.file)
-        except SyntaxError as error:
-            self.errors.append(_error(error))
-            return None
-        value = None
-        for statement in statements:
-            # SystemExit too is kept: the next statement is run all the same.
-            value, raised = self._run(statement)
-            if raised is not None:
-                self.errors.append(f"{_error(raised)} (line {statement.lineno})")
-        return value
+        def getoutput(self, *command: Any, **how: Any) -> Any:
+            """Return nothing for ``files = !ls``, in the form that IPython gives it."""
+            return SList()
 
-    def _run(self, statement: ast.stmt) -> tuple[Any, BaseException | None]:
-        """Run a statement, in the running loop; return its value or its error."""
-        work = self._in_loop(statement)
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return self.loop.run_until_complete(work)
-        try:  # a statement in a magic, whose statement is in the loop already
-            work.send(None)
-        except StopIteration as done:
-            found: tuple[Any, BaseException | None] = done.value
-            return found
-        work.close()
-        return None, RuntimeError("await in a magic")
+        def run_line_magic(self, name: str, line: str, _stack_depth: int = 1) -> Any:
+            """Leave out what only another program knows, such as a setting of its plots."""
+            with suppress(UsageError):
+                return super().run_line_magic(name, line, _stack_depth + 1)
 
-    async def _in_loop(self, statement: ast.stmt) -> tuple[Any, BaseException | None]:
-        value = None
-        try:
-            if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
-                for alias in statement.names:  # holds for all that follows, as in a notebook
-                    self.flags |= getattr(__future__, alias.name).compiler_flag
-            tree: ast.Module | ast.Expression = ast.Module([statement], [])
-            if isinstance(statement, ast.Expr):
-                tree = ast.Expression(statement.value)
-            mode = "eval" if isinstance(tree, ast.Expression) else "exec"
-            code = compile(tree, self.file, mode, flags=self.flags, dont_inherit=True)
-            value = eval(code, self.namespace)
-            if code.co_flags & inspect.CO_COROUTINE:
-                value = await value
-        except BaseException as error:
-            return None, error
-        if "get_ipython" in _names_imported(statement):
-            self.namespace["get_ipython"] = lambda: self  # IPython's own knows no shell here
-        return value, None
-
-    # What IPython's rules turn magics into
-
-    def run_line_magic(self, name: str, line: str, *more: Any) -> Any:
-        """Do what leaves a trace in the notebook: run ``%time x = 1``; leave out other magics."""
-        if name in self.RUNS and name != "capture":
-            return self._run_all(as_python(_without_options(name, line)))
-        if name == "cd":
-            os.chdir(Path(line.strip() or "~").expanduser())
-        elif name == "run":
-            path = Path(_words(line)[0]).expanduser()
-            of_notebook = path.suffix == ".ipynb"
-            for source in code_cells(path) if of_notebook else [as_python(text_of(path))]:
-                self._run_all(source)
-        elif name in ("env", "set_env") and (found := re.fullmatch(r"\s*(\w+)[ =](.*)", line)):
-            os.environ[found[1]] = found[2].strip()
-        return None
-
-    def run_cell_magic(self, name: str, line: str, cell: str) -> Any:
-        """Run the body of ``%%time``; write that of ``%%writefile``; leave out other languages."""
-        if name in self.RUNS:
-            if name == "capture" and (words := _words(line)):
-                self.namespace[words[0]] = _captured()
-            return self._run_all(as_python(cell))
-        if name in ("writefile", "file"):
-            mode = "a" if {"-a", "--append"} & {*line.split()} else "w"
-            with Path(_words(line)[-1]).expanduser().open(mode, encoding="utf-8") as file:
-                file.write(cell)
-        return None
-
-    def getoutput(self, command: str, *more: Any, **how: Any) -> Any:
-        """Return nothing for ``files = !ls``, in the form that IPython gives it."""
-        return import_module("IPython.utils.text").SList()
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *arguments, **options: None
+    setattr(ScriptMagics, "shebang", lambda *script: None)  # noqa: B010, ``%%bash`` and the like
+    shell = Shell.instance(history_manager=None)
+    return shell
 
 
-def _without_options(name: str, line: str) -> str:
-    """Leave out what stands in front of the code.
-
-    >>> _without_options("prun", "-s cumulative -q f(x)")
-    'f(x)'
-    """
-    options = r"(\s*-([lsTD]\s*\S+|[rq]\b))*\s*" if name == "prun" else r"(--no-raise-error)?\s*"
-    return re.sub(f"^{options}", "", line)
-
-
-def _words(line: str) -> list[str]:
-    """Return the words of a magic's line that are no options."""
-    return [word for word in shlex.split(line) if not word.startswith("-")]
-
-
-def _names_imported(statement: ast.stmt) -> list[str]:
-    aliases = statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else []
-    return [alias.asname or alias.name for alias in aliases]
-
-
-def _captured() -> Any:
-    """Return what ``%%capture`` gives for a cell that printed nothing: here all is thrown away."""
-    return import_module("IPython.utils.capture").CapturedIO(io.StringIO(), io.StringIO(), [])
+def errors_of(result: Any) -> list[str]:
+    """Return why a cell failed; a cell of a language that nobody knows here did not."""
+    error = result.error_before_exec or result.error_in_exec
+    if error is None or type(error).__name__ == "UsageError":
+        return []
+    lines = [
+        line
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename.startswith(("<ipython-input", "<cell"))
+    ]
+    return [_error(error) + (f" (line {lines[-1]})" if lines else "")]
 
 
 def _error(error: BaseException) -> str:
@@ -306,13 +209,12 @@ def run(cells: list[str], results: Path) -> None:
     """Run the cells one after the other, each whatever the ones before it did."""
     from d2lmini.exercises import _last
 
-    shell, process = Shell(), os.getpid()
-    sys.modules["__main__"] = shell.module  # where pickle and others look up what a cell defines
+    shell, process = shell_for_grading(), os.getpid()
     sys.path[0] = ""  # the folder of the moment, as in a notebook
     failed: list[dict[str, Any]] = []
     for number, source in enumerate(cells, 1):
         _write(results, _last, failed, number)
-        errors = shell.run_cell(source, f"<code cell {number}>")
+        errors = errors_of(shell.run_cell(source))
         if os.getpid() != process:  # a copy that a cell has made of the process
             os._exit(0)
         failed += [{"cell": number, "error": error} for error in errors]

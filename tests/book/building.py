@@ -1,8 +1,9 @@
-"""The book, built once for all tests of its pages."""
+"""The book, built once for all tests of its pages, and again only after a change."""
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 from filelock import FileLock
+
+from tests import proved
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = {"address": "https://example.org/book", "repository": "https://github.com/someone/book"}
@@ -59,23 +62,40 @@ def pages_of(toc: Path) -> list[str]:
 CHAPTERS = [page for page in pages_of(ROOT / "_toc.yml") if re.match(r"chapters/\d", page)]
 
 
-def once(tmp_path_factory, name: str, make):
-    """Return a folder and what `make(folder)` says: run once for all processes of a test run."""
-    folder = tmp_path_factory.getbasetemp()
+# What a page is made of, besides the installed packages.
+SOURCES = (
+    "_config.yml",
+    "_ext",
+    "_toc.yml",
+    "chapters",
+    "d2lmini",
+    "theme",
+    "tests/book/building.py",
+)
+
+
+def once(request, name: str, make, *more):
+    """Return a folder and what `make(folder)` says: run once, and again only after a change."""
+    temporary = request.getfixturevalue("tmp_path_factory").getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):
-        folder = folder.parent  # that of the whole run
-    folder, said = folder / name, folder / f"{name}.json"
+        temporary = temporary.parent  # that of the whole run
+    kept = proved.folder(request.config, "books") or temporary
+    key = proved.key(proved.files(*SOURCES), *more)
+    folder, said = kept / f"{name}-{key}", kept / f"{name}-{key}.json"
     with FileLock(f"{folder}.lock"):
         if not said.exists():
+            for old in kept.glob(f"{name}-*"):  # and what an interrupted run has left
+                if old.suffix != ".lock":
+                    shutil.rmtree(old) if old.is_dir() else old.unlink()
             folder.mkdir()
             said.write_text(json.dumps(make(folder)))
     return folder, json.loads(said.read_text())
 
 
 @pytest.fixture(scope="session")
-def building(tmp_path_factory):
+def building(request):
     """Return the exit status, what was said, and where the pages are."""
-    folder, said = once(tmp_path_factory, "book", lambda folder: build_private(ROOT, folder))
+    folder, said = once(request, "book", lambda folder: build_private(ROOT, folder))
     return *said, folder / "_build" / "html"
 
 
@@ -97,8 +117,10 @@ def publish(folder: Path) -> tuple[int, str]:
 
 
 @pytest.fixture(scope="session")
-def published_site(tmp_path_factory):
-    """Return the root of the server that has the published book."""
-    folder, (status, said) = once(tmp_path_factory, "published", publish)
+def published_site(request):
+    """Return the root of the server that has the published book, with the dates of its pages."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True).stdout
+    pyodide = os.environ.get("PYODIDE_DIR")
+    folder, (status, said) = once(request, "published", publish, commit, pyodide)
     assert status == 0, said
     return folder / "site"

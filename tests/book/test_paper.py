@@ -9,14 +9,8 @@ import pytest
 from pypdf import PdfReader
 
 from scripts import pdf
-from scripts.browser import find_browser
 from tests.book import checks
 from tests.book.building import ROOT, pages_of
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-BROWSER = find_browser()
-if BROWSER is None:
-    pytest.skip("there is no Chromium on this machine", allow_module_level=True)
 
 # How strongly each text stands out from what is behind it, and how light that is, from 0 to 1.
 CONTRASTS = """selector => {
@@ -53,22 +47,14 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def book(tmp_path_factory, built):
+def book(tmp_path_factory, built, chromium):
     """Return the page that is printed, and the PDF; after `make book`, what was read is kept."""
     folder = tmp_path_factory.mktemp("paper")
     shutil.copytree(built.parent / ".doctrees", folder / "_build" / ".doctrees")
     page = pdf.build_page(folder / "_build")
     target = folder / "book.pdf"
-    pdf.print_page(page, target, BROWSER)
+    pdf.print_page(page, target, chromium)
     return page, target.read_bytes()
-
-
-@pytest.fixture(scope="module")
-def chromium(book):  # which starts a browser of its own: one at a time
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=BROWSER)
-        yield browser
-        browser.close()
 
 
 READERS = ["light", "dark", "chosen dark", "dark without scripts"]

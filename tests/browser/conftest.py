@@ -8,10 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from scripts import serve
-from scripts.browser import find_browser
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = find_browser()
 # Fonts, and on a phone the sections that are laid out one by one.
 SETTLED = """document.fonts.ready.then(() => new Promise(done => {
     const later = () => [...document.querySelectorAll('.text > section section')]
@@ -19,17 +16,6 @@ SETTLED = """document.fonts.ready.then(() => new Promise(done => {
     const look = () => later() ? setTimeout(look, 50) : done();
     look();
 }))"""
-
-
-@pytest.fixture(scope="module")  # one at a time: other tests start a browser of their own
-def chromium():
-    """Return a browser with nothing in it."""
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -55,6 +55,22 @@ def test_a_window_keeps_the_newest_and_returns_what_a_new_token_may_see(xp, wind
         assert len(cache) == len(kept)
 
 
+@pytest.mark.parametrize("window, sinks", [(1, 1), (2, 1), (3, 2), (2, 10)])
+@pytest.mark.parametrize("counts", [[1] * 8, [4, 1, 1], [2, 3, 1, 4], [1, 9], [9, 2]])
+def test_the_sinks_stay(xp, window, sinks, counts):
+    cache, first = KeyValueCache(window=window, sinks=sinks), 0
+    for count in counts:
+        last = first + count
+        sees = [t for t in range(last) if t < sinks or t > first - window]  # that any of them sees
+        assert cache.context == len(sees) - count
+        key, value = cache.append(tokens(xp, first, count), tokens(xp, first, count, 3))
+        assert positions(key) == positions(value) == sees
+        kept = [t for t in range(last) if t < sinks or t >= last - window]
+        assert positions(cache.key) == positions(cache.value) == kept
+        first = last
+    assert f"window={window}, sinks={sinks}" in repr(cache)
+
+
 @each_dtype
 def test_it_keeps_the_dtype(xp, dtype):
     cache = KeyValueCache(window=2)
@@ -71,9 +87,9 @@ def test_heads_and_any_number_of_batch_axes(xp):
     assert tuple(cache.value.shape) == (2, 3, 4, 2, 6)
 
 
-@pytest.mark.parametrize("window", [None, 1, 2, 5])
-def test_what_the_caller_does_with_his_arrays_does_not_matter(xp, window):
-    cache = KeyValueCache(window=window)
+@pytest.mark.parametrize("window, sinks", [(None, 0), (1, 0), (2, 0), (5, 0), (1, 1), (1, 5)])
+def test_what_the_caller_does_with_his_arrays_does_not_matter(xp, window, sinks):
+    cache = KeyValueCache(window=window, sinks=sinks)
     key, value = tokens(xp, 1, 3), tokens(xp, 1, 3)
     cache.append(key, value)
     before = state(cache)
@@ -236,6 +252,19 @@ def test_another_library():
 def test_a_window_that_is_none(window, kind, said):
     with pytest.raises(kind, match=said):
         KeyValueCache(window=window)
+
+
+@pytest.mark.parametrize(
+    "options, kind, said",
+    [
+        ({"sinks": 4}, ValueError, "sinks = 4 needs a window"),
+        ({"window": 4, "sinks": -1}, ValueError, "sinks must be at least 0, got -1"),
+        ({"window": 4, "sinks": 1.0}, TypeError, "sinks must be an integer, got float"),
+    ],
+)
+def test_sinks_that_are_none(options, kind, said):
+    with pytest.raises(kind, match=said):
+        KeyValueCache(**options)
 
 
 def test_what_is_not_an_array():

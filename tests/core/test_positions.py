@@ -134,7 +134,7 @@ def test_bad_tables(arguments, options, error, words):
 @pytest.mark.parametrize(
     "x, options, error, words",
     [
-        (np.zeros((2, 3)), {}, ValueError, "turns pairs of components.*has 3, an odd number"),
+        (np.zeros((2, 3)), {}, ValueError, "rotates pairs of components.*has 3, an odd number"),
         (np.zeros(4), {}, ValueError, r"x must have at least 2 axes.*x\[None, :\]"),
         ([[1.0, 2.0]], {}, TypeError, "x must be a NumPy array or a PyTorch tensor, got list"),
         (np.zeros((2, 4)), {"start": -1}, ValueError, "start must be at least 0, got -1"),

@@ -12,7 +12,7 @@ from answers import on
 
 from d2lmini.exercises import exercises, find
 from d2lmini.exercises.__main__ import grade_notebook, main
-from d2lmini.exercises.notebook import Shell, as_python, checked
+from d2lmini.exercises.notebook import as_python, checked
 
 IMPORTS = "import numpy as np\n%matplotlib inline"
 IMPORT = "from d2lmini.exercises import check, hint, solution"
@@ -123,26 +123,6 @@ def test_the_last_check_of_an_exercise_counts(tmp_path):
     assert statuses(grade_notebook(write(tmp_path / "b.ipynb", wrong, right)))["softmax"] == "pass"
 
 
-def test_cells_that_fail_do_not_stop_the_others(tmp_path):
-    report = grade_notebook(
-        write(
-            tmp_path / "fails.ipynb",
-            "1 / 0",
-            "raise SystemExit",
-            "this is no Python :",
-            "!ls",
-            "print('a lot ' * 10_000_000)",
-            "%%time\nx = 1",
-            "display(x)",
-            solved(find("softmax")),
-        )
-    )
-    assert report["problem"] is None
-    assert statuses(report)["softmax"] == "pass"
-    errors = {cell["cell"]: cell["error"].split(":")[0] for cell in report["failed_cells"]}
-    assert errors == {3: "ZeroDivisionError", 4: "SystemExit", 5: "SyntaxError"}
-
-
 def test_an_endless_notebook_is_stopped_with_all_that_it_has_started(tmp_path):
     marker = tmp_path / "alive"
     child = f"import time\nwhile True:\n    open({str(marker)!r}, 'w').close(); time.sleep(0.05)"
@@ -215,14 +195,6 @@ def test_a_crash_of_python_loses_only_what_comes_after(tmp_path):
     )
     assert report["problem"] == "the process ended with status 7"
     assert statuses(report)["softmax"] == "pass"
-
-
-def test_secrets_in_the_environment_are_not_passed_on(tmp_path, monkeypatch):
-    monkeypatch.setenv("MY_SECRET_TOKEN", "hidden")
-    cell = "import os\nassert 'MY_SECRET_TOKEN' not in os.environ\nassert os.environ['PATH']"
-    report = grade_notebook(write(tmp_path / "a.ipynb", cell))
-    assert report["failed_cells"] == []
-    assert report["exercises"] == []
 
 
 @pytest.mark.parametrize(
@@ -329,81 +301,68 @@ def test_a_notebook_with_modules_where_there_is_no_torch(tmp_path):
 
 # otter-grader#604, #756: a right answer in a notebook as people write them
 OTHERS = {
-    "system to a name": "files = !ls\nassert files == []",
-    "two lines of a command": "!pip install \\\n    einops",
-    "help": "np.exp?",
-    "help in front": "?np.exp",
-    "time it": "t = %timeit -o -n 1 sum(range(9))",
-    "shell cell": "%%bash\nif true; then echo yes; fi",
+    "system": "!pip install einops\nfiles = !ls\nassert files == [] == files.l",
+    "help": "np.exp?\n?np.exp\nnp.*load*?\nnp.exp??",
+    "time it": "t = %timeit -o -n 1 sum(range(9))\nx = %time sum([1, 2])\nassert x == 3",
+    "shell cell": "%%bash\nif true; then touch made; fi",
+    "no program was run": "import os; assert not os.path.exists('made')",
     "another language": "%%javascript\nalert('hi');",
     "magic in a block": "if True:\n    %pip install einops",
     "percent in brackets": "x = (7\n     % 4)\nassert x == 3",
-    "await": "import asyncio\nawait asyncio.sleep(0)",
     "annotations": "from __future__ import annotations",
-    "the output of a command, as IPython gives it": "files = !!ls\nassert files == [] == files.l",
-    "help of a name": "?np.exp\nnp.*load*?\nnp.exp??",
-    "a file in two pieces": "%%writefile my.py\nA = 1",
-    "a profile of a cell": "%%prun -q -l 3\nx = 1",
-    "options of a profile": "%prun -s cumulative -q x = 3\nassert x == 3",
-    "the value of a timed call": "x = %time sum([1, 2])\nassert x == 3",
+    "a profile": "%prun -q x = 3\nassert x == 3",
     "a captured cell has a name": "%%capture out\nprint('a')\nx = 1",
+    "what it caught": "assert out.stdout == 'a\\n'",
     "cell of an unknown extension": "%%manim -qm Scene\nit's no Python",
     "plots": "%config InlineBackend.figure_formats = ['svg']\n%load_ext autoreload\n%autoreload 2",
     "a folder": "import os; os.mkdir('x')\n%cd x\nassert os.path.isdir('../x')",
-    "a variable of the system": "%env COLOUR=red\nimport os; assert os.environ['COLOUR'] == 'red'",
+    "a file": "%%writefile mine.py\nz = 3",
+    "in the folder of the moment": "import mine; assert mine.z == 3",
+    "a script": "%run mine.py\nassert z == 3",
     "IPython's own": "from IPython import get_ipython\nget_ipython().run_line_magic('who', '')",
-    "calls of magics": "get_ipython().run_cell_magic('html', '', '')\nget_ipython().system('ls')",
     "timed loop": "%%timeit -n 1 -r 1 x = 3\nx + 1",
     "a task": "import asyncio\ntask = asyncio.create_task(asyncio.sleep(0, 5))\n"
     "assert await task == 5",
-    "one loop": "import asyncio\nloop = asyncio.get_running_loop()\n"
-    "await asyncio.sleep(0)\nassert loop is asyncio.get_running_loop()",
     "main": "if __name__ == '__main__':\n    x = 1\nassert x == 1",
     "what a cell defines": "import pickle\nclass A: pass\npickle.loads(pickle.dumps(A()))",
     "annotated data": "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: 'int' = 1\n"
     "import typing; typing.get_type_hints(A)",
-}
-PROCESSES = {
+    "shown": "display(x)",
+    "much": "print('a lot ' * 10_000_000)",
+    "no secrets": "import os\nassert 'MY_SECRET_TOKEN' not in os.environ and os.environ['PATH']",
     "a thread that never ends": "import threading, time\n"
     "threading.Thread(target=lambda: time.sleep(10**6)).start()",
-    "a copy of the process": "import os\npid = os.fork()",
-    "a copy that leaves": "import os, sys\npid = os.fork()\nif pid == 0: os._exit(3)",
+    "a copy of the process": "import os\npid = os.fork() if hasattr(os, 'fork') else 1",
     "closed output": "import sys\nsys.stdout = open('out.txt', 'w')",
 }
 
 
-def test_a_right_answer_beside_what_is_not_python(tmp_path):
+def test_a_right_answer_beside_what_is_not_python(tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_SECRET_TOKEN", "hidden")
     report = grade_notebook(write(tmp_path / "a.ipynb", *OTHERS.values(), solved(find("softmax"))))
     names = [*OTHERS]
     assert {names[cell["cell"] - 3]: cell["error"] for cell in report["failed_cells"]} == {}
     assert (report["problem"], statuses(report)["softmax"]) == (None, "pass")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no copies of processes on Windows")
-@pytest.mark.parametrize("source", PROCESSES.values(), ids=PROCESSES)
-def test_a_right_answer_after_a_thread_or_a_copy_of_the_process(tmp_path, source):
-    report = grade_notebook(write(tmp_path / "a.ipynb", source, solved(find("softmax"))))
-    assert (report["problem"], report["failed_cells"]) == (None, [])
-    assert statuses(report)["softmax"] == "pass"
-
-
 FAILS = {
     "asks": ("name = input('Who? ')", "EOFError"),
     "leaves": ("import sys; sys.exit(3)", "SystemExit"),
     "debugs": ("breakpoint()", "BdbQuit"),
-    "half an emoji": ("x = '\ud83d'", "SyntaxError"),
+    "half an emoji": ("x = '\ud83d'", "UnicodeEncodeError"),
     "no character": ("x = '\0'", "SyntaxError"),
-    "deep": ("x = " + "-" * 10**5 + "1", "SyntaxError"),
-    "a chain": ("x = 1" + " + 1" * 10**5, "SyntaxError"),
-    "odd magic calls": ("get_ipython().run_cell_magic('time')", "TypeError"),
-    "a loop in a loop": ("import asyncio\nasyncio.run(asyncio.sleep(0))", "RuntimeError"),
-    "no such file": ("%run nowhere.py", "FileNotFoundError"),
-    "no name": ("%%writefile\nx = 1", "IndexError"),
-    "a cell of another place": ("%%time\nimport nowhere\nx = 1", "ModuleNotFoundError"),
+    "deep": ("x = " + "-" * 10**5 + "1", "MemoryError"),
+    "no Python": ("this is no Python :", "SyntaxError"),
+    "no such file": ("%run nowhere.py", "Exception: File"),
+    "a module of another place": ("%%time\nimport nowhere\nx = 1", "ModuleNotFoundError"),
+    "a number": ("1 / 0\nnot_run = 1", "ZeroDivisionError: division by zero (line 1)"),
+    "its cell ended there": ("assert 'not_run' not in globals()", "none"),
+    "no words": ("class E(Exception):\n    def __str__(self): raise SystemExit\nraise E", "E: "),
 }
 
 
 def test_a_right_answer_beside_what_fails(tmp_path):
+    """As in Jupyter, a cell ends where it fails, and the next one runs."""
     cells = [source for source, _ in FAILS.values()]
     report = grade_notebook(write(tmp_path / "a.ipynb", *cells, solved(find("softmax"))))
     errors = {cell["cell"]: cell["error"] for cell in report["failed_cells"]}
@@ -411,36 +370,6 @@ def test_a_right_answer_beside_what_fails(tmp_path):
         assert errors.pop(number, "none").startswith(error), name
     assert errors == {}
     assert (report["problem"], statuses(report)["softmax"]) == (None, "pass")
-
-
-def test_the_rest_of_a_timed_cell_runs_as_well(tmp_path):
-    cells = ["%%time\nimport nowhere\n" + solved(find("softmax"))]
-    assert statuses(grade_notebook(write(tmp_path / "a.ipynb", *cells)))["softmax"] == "pass"
-
-
-def test_files_that_a_notebook_writes_can_be_used(tmp_path):
-    cells = ["%%writefile 'my file.py'\nx = 1", "%%file -a 'my file.py'\ny = x + 1"]
-    cells += ["%run 'my file.py'", "assert y == 2"]
-    cells += ["import os; os.mkdir('sub')\n%cd sub", "%%writefile mine.py\nz = 3", "import mine"]
-    cells += ["%%capture out\nprint(1)", "assert out.stdout == ''"]
-    report = grade_notebook(write(tmp_path / "a.ipynb", *cells))
-    assert (report["problem"], report["failed_cells"]) == (None, [])
-
-
-def test_the_rest_of_a_cell_runs_though_a_module_of_another_place_is_missing(tmp_path):
-    cells = ["from google.colab import drive\nimport numpy as np\ndrive.mount('/content')"]
-    report = grade_notebook(write(tmp_path / "a.ipynb", *cells, solved(find("softmax"))))
-    assert statuses(report)["softmax"] == "pass"
-    assert [cell["cell"] for cell in report["failed_cells"]] == [3, 3]
-    assert "google" in report["failed_cells"][0]["error"]
-
-
-def test_python_in_a_magic_is_run(tmp_path):
-    cells = ["%%time\n" + solved(find("softmax")), "%time x = 4", "assert x == 4"]
-    cells += ["%%writefile my.py\nanswer = 3", "from my import answer"]
-    report = grade_notebook(write(tmp_path / "a.ipynb", *cells))
-    assert report["failed_cells"] == []
-    assert statuses(report)["softmax"] == "pass"
 
 
 def test_one_word_for_each_reason(tmp_path):
@@ -599,13 +528,6 @@ def test_what_is_checked_is_found_however_it_is_written():
         "project": 5,
         "entropy": 6,
     }
-
-
-def test_an_error_whose_words_cannot_be_had_is_still_an_error():
-    source = "class E(Exception):\n    def __str__(self): raise SystemExit\nraise E"
-    shell = Shell()
-    assert shell.run_cell(source, "<cell>") == ["E:  (line 3)"]
-    shell.loop.close()
 
 
 def test_without_ipython_grading_says_what_is_missing(tmp_path, monkeypatch, capsys):

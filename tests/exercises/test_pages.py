@@ -3,9 +3,11 @@
 import re
 from pathlib import Path
 
+import test_exercises
+import test_kinds
 from answers import MISTAKES
 
-from d2lmini.exercises import definition
+from d2lmini.exercises import definition, find
 
 ROOT = Path(__file__).parents[2]
 STUCK = ROOT / "chapters" / "stuck.md"
@@ -34,18 +36,30 @@ def test_every_row_of_the_page_has_the_columns_of_its_table():
             columns = 0
 
 
-def test_the_code_of_the_teachers_page_runs(monkeypatch, capsys):
+def test_the_example_of_the_teachers_page_is_a_good_exercise(monkeypatch, capsys):
+    """Its code runs, and what it registers passes the tests of every exercise."""
     monkeypatch.setattr(definition, "_registry", dict(definition._registry))
     blocks = re.findall(r"^```python\n(.*?)^```", TEACHING.read_text("utf-8"), re.M | re.S)
-    assert len(blocks) == 5
     namespace = {}
     for block in blocks:
         exec(compile(block, "teaching.md", "exec"), namespace)
     said = capsys.readouterr().out
-    assert "softmax              easy      10 min" in said
-    assert "def largest_weight(weights):\n" in said
+    assert "def largest_weight(weights):\n" in said and "Hint 1 of 2" in said
     assert "→ You looked down the columns." in said
-    assert "Hint 1 of 2" in said
+    exercise = find("largest_weight")
+    order = {"sorted", "reversed"}  # of which the largest is the same: a line in EQUAL
+    monkeypatch.setitem(test_kinds.EQUAL, ("largest_weight", "weights"), order)
+    of_each = [
+        test
+        for test in vars(test_exercises).values()
+        if test_exercises.each.mark in getattr(test, "pytestmark", [])
+    ]
+    assert len(of_each) > 6
+    for test in of_each:
+        test(exercise)
+    for mistake in exercise.mistakes:
+        test_exercises.test_a_known_mistake_is_found_under_its_own_name(exercise, mistake)
+    test_kinds.test_no_slip_of_these_kinds_passes(exercise)
 
 
 def test_the_numbers_of_the_teachers_page_are_those_of_the_code():

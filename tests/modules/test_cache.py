@@ -56,12 +56,13 @@ def test_cached_is_uncached(pieces, kv_heads, need_weights, training):
 @either_path
 @in_pieces
 @pytest.mark.parametrize("window", [1, 2, 3, 10])
-def test_a_window_is_the_sliding_window_mask(pieces, window, need_weights):
-    attend, x, cache = layer(), sequence(), KeyValueCache(window=window)
+@pytest.mark.parametrize("sinks", [0, 1, 2])
+def test_a_window_is_the_sliding_window_mask(pieces, window, sinks, need_weights):
+    attend, x, cache = layer(), sequence(), KeyValueCache(window=window, sinks=sinks)
     output = decode(attend, x, pieces, cache, need_weights=need_weights)
-    mask = sliding_window_mask(6, window=window, like=x)
+    mask = sliding_window_mask(6, window=window, sinks=sinks, like=x)
     assert_close(output, attend(x, mask=mask).output, **EXACT)
-    assert len(cache) == min(window, 6)
+    assert len(cache) == min(window + sinks, 6)
 
 
 @either_path

@@ -730,9 +730,9 @@ def given_to_kernel(monkeypatch):
     """Return what PyTorch's kernel is given: whether a mask, is_causal, and how many axes."""
     calls, kernel = [], functional.scaled_dot_product_attention
 
-    def watched(q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False):
+    def watched(q, k, v, attn_mask=None, is_causal=False, **options):
         calls.append((attn_mask is not None, is_causal, q.ndim))
-        return kernel(q, k, v, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal)
+        return kernel(q, k, v, attn_mask=attn_mask, is_causal=is_causal, **options)
 
     monkeypatch.setattr(functional, "scaled_dot_product_attention", watched)
     return calls

@@ -7,6 +7,7 @@ import base64
 import copy
 import io
 import itertools
+import os
 import re
 import shutil
 import tempfile
@@ -15,8 +16,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests import proved
+
 CELL_TIMEOUT = 120  # seconds; a dead kernel would hold the run for nbval's own 2000
 LARGEST = 1_000_000  # bytes of a stored notebook: some viewers show nothing of a larger one
+AGAIN = "every cell again"
 ROUNDING = 2  # levels of 255 by which a pixel may differ from machine to machine
 IMAGES = ("image/png", "image/jpeg")
 DRAWN = ("image/svg+xml", "text/html")  # the other forms of a figure
@@ -187,6 +191,43 @@ class StoredNotebook(pytest.Item):
             pytest.fail(f"{self.path.name}: " + "\n".join(found), pytrace=False)
 
 
+class ProvedBefore(pytest.Item):
+    """One test in the place of all: they passed, and nothing that they depend on has changed."""
+
+    def runtest(self):
+        pass
+
+
+def stamp(config, path: Path) -> Path | None:
+    """Return the file that is there once a chapter has passed as it is now; `.again`, in all ways.
+
+    It depends on its own text, on the library but for the exercises of other chapters, and on what
+    runs and compares it. A chapter that the command line names is always run.
+    """
+    kept = proved.folder(config, "chapters") if path.parent == proved.ROOT / "chapters" else None
+    if kept is None or any(path == Path(one.split("::")[0]).resolve() for one in config.args):
+        return None
+    parts = proved.files(
+        *("d2lmini", "tests/notebooks", "scripts/notebooks.py", "_ext/livecells.py"),
+        besides=rf"exercises.chapter(?!{int(path.name[:2])}\.py)\d+\.py",
+    )
+    environment = [os.environ.get(name) for name in proved.KERNELS]
+    key = proved.key([path, *parts], environment, config.option.any_pictures)
+    return kept / f"{path.stem}-{key}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Once all tests of a chapter have passed, note it."""
+    report = yield
+    left = getattr(item.parent, "left", None)
+    if left and call.when == "call" and report.passed:
+        left.discard(item.name)
+        if left <= {AGAIN} and item.parent.stamp:
+            item.parent.stamp.with_suffix(".again" * (not left)).touch()
+    return report
+
+
 class Played(pytest.Item):
     """One more test in the kernel that has run a chapter: any cell can be run again."""
 
@@ -229,6 +270,12 @@ def pytest_configure(config):
 
     def collect_strictly(self):
         """Look at the stored file first; one that cannot be read must not stop the others."""
+        self.left, self.stamp = set(), stamp(self.config, self.path)
+        wanted = "" if "again" in self.config.option.markexpr else ".again"
+        if self.stamp and self.stamp.with_suffix(wanted).exists():
+            self.nb = nbformat.v4.new_notebook()
+            yield ProvedBefore.from_parent(self, name="proved before, and unchanged")
+            return
         yield StoredNotebook.from_parent(self, name="stored")
         try:
             cells = list(collect(self))
@@ -237,18 +284,26 @@ def pytest_configure(config):
         self.messages, self.waiting = [], []
         self.client = NotebookClient(nbformat.from_dict(self.nb), record_timing=False)
         self.client.reset_execution_trackers()
+        if cells:  # the tests that have not passed yet
+            self.left |= {cell.name for cell in cells} | {"stored", "updated", AGAIN}
         yield from cells
         yield UpdatedOutputs.from_parent(self, name="updated")
         if cells:
-            yield Played.from_parent(self, name="every cell again")
+            played = Played.from_parent(self, name=AGAIN)
+            played.add_marker("again")
+            yield played
 
     def start_elsewhere(self):
         """Run it in an empty folder: a notebook runs wherever it is opened."""
+        if not self.left:
+            return
         setup(self)
         self.folder = Path(tempfile.mkdtemp(prefix="notebook-"))
         self.kernel.kc.execute(f"__import__('os').chdir({str(self.folder)!r})", silent=True)
 
     def stop(self):
+        if not self.kernel:
+            return
         teardown(self)
         shutil.rmtree(self.folder)
 

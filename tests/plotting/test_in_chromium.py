@@ -1,7 +1,6 @@
 """The pictures as a reader sees them: light, dark, narrow, without scripts, with the keyboard."""
 
 import io
-import shutil
 
 import matplotlib.image
 import numpy as np
@@ -13,7 +12,7 @@ from d2lmini.plotting import AttentionExplorer, AttentionTrace
 from d2lmini.plotting.theme import PALETTES
 from tests.plotting.reading import heatmaps, random_weights
 
-playwright = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright")  # with which the fixture `chromium` comes
 
 LIGHT, DARK = (255, 255, 255), (18, 18, 18)
 SCORES = np.random.default_rng(5).normal(size=(4, 5)) * 3
@@ -21,25 +20,14 @@ SQUARE = SCORES[:, :4]  # the queries are the keys as well
 TOKENS, KEYS = ["a", "<b>", "c", "d"], list("vwxyz")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    path = shutil.which("chromium") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("there is no Chromium on this machine")
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=path)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def page(browser):
+def page(chromium):
     """Return a function that opens HTML in a window of its own."""
     windows = []
 
     def opened(body, *, scheme="light", root="", around="", width=900, **settings):
         windows.append(
-            browser.new_context(
+            chromium.new_context(
                 color_scheme=scheme,
                 viewport={"width": width, "height": 700},
                 device_scale_factor=2,

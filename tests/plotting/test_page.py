@@ -4,13 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
-from bs4 import BeautifulSoup
 
 from d2lmini.plotting import AttentionExplorer, AttentionTrace
 from tests.plotting.reading import heatmaps, random_weights
+
+pytest.importorskip("myst_nb")  # the book's own tools: the library's tests do without
+
+import nbformat
+from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "_ext"))

@@ -1,0 +1,301 @@
+"""`scale` and `bias`, one meaning in every function: softmax(s·qk + b). Positions as a bias."""
+
+import functools
+import math
+
+import numpy as np
+import oracles
+import pytest
+from comparing import TORCH, assert_close, needs_torch, random
+
+from d2lmini import (
+    alibi_bias,
+    attention,
+    cosine_score,
+    multi_head_attention,
+    rotary,
+    tiled_attention,
+)
+
+N, M, D, D_V = 3, 5, 4, 2
+WAYS = {
+    "attention": attention,
+    "tiled": tiled_attention,
+    "tiles of 2": functools.partial(tiled_attention, block_size=2),
+}
+each_way = pytest.mark.parametrize("attend", WAYS.values(), ids=WAYS)
+BIASES = {"(n, m)": (N, M), "(m,)": (M,), "per item": (2, 1, M), "one number": ()}
+
+
+def in_loops(query, key, value, mask=True, causal=False, scale=None, bias=0.0):
+    """Return the output of attention, with a bias that broadcasts to the scores."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    table = scale * oracles.scores(query, key, oracles.dot_product) + oracles.floats(bias)
+    n, m = table.shape[-2:]
+    if causal:
+        mask = np.logical_and(
+            np.asarray(mask), oracles.mask_of(lambda i, j: oracles.causal(i, j, n, m), n, m)
+        )
+    weights = oracles.masked_softmax(table, mask)
+    return oracles.weighted_sum(weights, value), weights
+
+
+def inputs(xp, dtype="float64", batch=(2,)):
+    shapes = (N, D), (M, D), (M, D_V)
+    return [random(xp, i, *batch, *shape, dtype=dtype) for i, shape in enumerate(shapes)]
+
+
+def output_of(result):
+    return result.output if isinstance(result, tuple) else result
+
+
+@each_way
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("shape", BIASES.values(), ids=BIASES)
+def test_it_is_added_to_the_scores(xp, attend, causal, masked, shape):
+    query, key, value = inputs(xp)
+    bias = 3 * random(xp, 7, *shape)
+    mask = xp.asarray(np.random.default_rng(1).random((N, M)) < 0.7) if masked else None
+    options = {"causal": causal, "scale": 0.9, "bias": bias}
+    result = attend(query, key, value, mask=mask, **options)
+    seen = True if mask is None else mask.tolist()
+    expected = in_loops(query, key, value, seen, **options)
+    assert_close(output_of(result), expected[0], scale=5)
+    if isinstance(result, tuple):
+        assert_close(result.weights, expected[1])
+
+
+@each_way
+def test_minus_infinity_hides_a_key_and_a_query_without_key_gives_0(xp, attend):
+    query, key, value = inputs(xp)
+    bias = np.zeros((N, M))
+    bias[0, 1:3] = bias[2] = -np.inf
+    result = attend(query, key, value, bias=xp.asarray(bias))
+    assert_close(output_of(result), in_loops(query, key, value, bias=bias)[0], scale=5)
+    assert not output_of(result)[:, 2].any()
+
+
+@each_way
+@pytest.mark.parametrize("scale", [0.0, -1.5, 40.0])
+def test_any_scale(xp, attend, scale):
+    query, key, value = inputs(xp)
+    result = attend(query, key, value, scale=scale)
+    assert_close(output_of(result), in_loops(query, key, value, scale=scale)[0], scale=5)
+
+
+@pytest.mark.parametrize("shape", [(N, M), (4, N, M), (2, 4, N, M), (2, 1, 1, M)])
+def test_in_several_heads_a_third_axis_is_that_of_the_heads(xp, shape):
+    x, other = random(xp, 0, 2, N, 8), random(xp, 1, 2, M, 8)
+    weights = [random(xp, 2 + i, 8, columns) / 3 for i, columns in enumerate((8, 4, 4, 8))]
+    bias = 2 * random(xp, 9, *shape)
+    output, found = multi_head_attention(
+        x, other, other, *weights, num_heads=4, num_kv_heads=2, scale=0.3, bias=bias
+    )
+    w_q, w_k, w_v, w_o = (oracles.floats(w) for w in weights)
+    everywhere = np.broadcast_to(oracles.floats(bias), (2, 4, N, M))
+    heads = []
+    for head in range(4):
+        own, shared = slice(2 * head, 2 * head + 2), slice(2 * (head // 2), 2 * (head // 2) + 2)
+        project = oracles.weighted_sum
+        q, k, v = (
+            project(oracles.floats(x), w_q[:, own]),
+            *(project(oracles.floats(other), w[:, shared]) for w in (w_k, w_v)),
+        )
+        result, table = in_loops(q, k, v, scale=0.3, bias=everywhere[:, head])
+        assert_close(found[:, head], table)
+        heads.append(result)
+    assert_close(output, oracles.weighted_sum(np.concatenate(heads, axis=-1), w_o), scale=5)
+
+
+@needs_torch
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("n", [N, M])
+def test_the_layer_is_the_function(need_weights, causal, n):
+    import torch
+
+    from d2lmini import MultiHeadAttention
+
+    layer = MultiHeadAttention(8, 4, num_kv_heads=2).double()
+    x, other = torch.randn(2, n, 8).double(), torch.randn(2, M, 8).double()
+    mask = torch.rand(2, n, M) < 0.8
+    bias = alibi_bias(4, n, M, like=x).requires_grad_()
+    options = {"mask": mask, "causal": causal, "scale": 0.2, "bias": bias}
+    output, _ = layer(x, other, need_weights=need_weights, **options)
+    weights = [w.weight.T for w in (layer.w_q, layer.w_k, layer.w_v, layer.w_o)]
+    expected, _ = multi_head_attention(
+        x, other, other, *weights, num_heads=4, num_kv_heads=2, **options
+    )
+    torch.testing.assert_close(output, expected)
+    slopes = [torch.autograd.grad(each.square().sum(), bias)[0] for each in (output, expected)]
+    torch.testing.assert_close(*slopes)
+
+
+@needs_torch
+def test_with_a_cache_the_bias_counts_the_keys_of_the_cache():
+    import torch
+
+    from d2lmini import KeyValueCache, MultiHeadAttention
+
+    layer, x, cache = MultiHeadAttention(8, 4).double(), torch.randn(2, 6, 8).double(), None
+    whole = layer(x, causal=True, bias=alibi_bias(4, 6, like=x)).output
+    cache = KeyValueCache()
+    for t in range(6):
+        bias = alibi_bias(4, 1, t + 1, like=x)
+        token = layer(x[:, t : t + 1], causal=True, bias=bias, cache=cache).output
+        torch.testing.assert_close(token[:, 0], whole[:, t])
+
+
+@needs_torch
+@pytest.mark.parametrize("n, m", [(300, 300), (300, 700), (700, 300)])
+def test_strips_of_the_kernel_cut_the_bias_too(n, m):
+    import torch
+
+    query, key, value = torch.randn(2, n, 4), torch.randn(2, m, 4), torch.randn(2, m, 3)
+    options = {"causal": True, "bias": alibi_bias(2, n, m, like=query)}
+    options["mask"] = torch.rand(m) < 0.9
+    expected = attention(query, key, value, **options).output
+    torch.testing.assert_close(tiled_attention(query, key, value, **options), expected)
+
+
+# ALiBi
+
+
+@pytest.mark.parametrize(
+    "heads, slopes",
+    {
+        1: [2**-8],
+        2: [2**-4, 2**-8],
+        3: [2**-4, 2**-8, 2**-2],
+        8: [2.0**-i for i in range(1, 9)],
+        12: [2.0**-i for i in range(1, 9)] + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5],
+    }.items(),
+)
+@pytest.mark.parametrize("n, m", [(3, 3), (2, 4), (4, 2), (0, 2)])
+def test_alibi_is_slope_times_distance(xp, heads, slopes, n, m):
+    bias = alibi_bias(heads, n, m, like=xp.zeros(0, dtype=xp.float64))
+    table = [[[-s * abs(i + m - n - j) for j in range(m)] for i in range(n)] for s in slopes]
+    assert_close(bias, np.reshape(table, (heads, n, m)), scale=4)
+
+
+def test_alibi_takes_kind_and_dtype_from_like(xp):
+    for dtype in (xp.float32, xp.float16):
+        assert alibi_bias(2, 3, like=xp.zeros(0, dtype=dtype)).dtype == dtype
+    assert alibi_bias(2, 3, like=xp.zeros(0, dtype=xp.int64)).dtype == xp.asarray(0.0).dtype
+    plain = alibi_bias(2, 3)
+    assert isinstance(plain, np.ndarray)
+    assert plain.dtype == np.float64
+
+
+# Bad input
+
+
+@each_way
+@pytest.mark.parametrize("shape", [(M, N), (3, N, M), (N,), (1, 1, 1, N, M)])
+def test_a_bias_that_does_not_fit(xp, attend, shape):
+    with pytest.raises(ValueError, match=r"bias of shape \(.*\) does not broadcast to scores"):
+        attend(*inputs(xp), bias=xp.zeros(shape))
+
+
+@each_way
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        ({"bias": [[0.0]]}, TypeError, "bias must be a NumPy array or a PyTorch tensor, got list"),
+        ({"bias": np.ones((N, M), bool)}, TypeError, "added to the scores; give a boolean as mask"),
+        ({"bias": np.ones((N, M), complex)}, TypeError, "bias must hold real numbers"),
+        ({"scale": math.inf}, ValueError, "scale must be finite, got inf"),
+        ({"scale": "1"}, TypeError, "scale must be a number, got str"),
+    ],
+)
+def test_what_is_no_scale_and_no_bias(attend, options, error, words):
+    with pytest.raises(error, match=words):
+        attend(*inputs(np), **options)
+
+
+def test_another_score_scales_itself_and_takes_a_bias(xp):
+    query, key, value = inputs(xp)
+    with pytest.raises(ValueError, match=r"scale = 2.0 is that of .*lambda q, k: scale \* score"):
+        attention(query, key, value, score=cosine_score, scale=2.0)
+    bias = random(xp, 7, N, M)
+    found = attention(query, key, value, score=cosine_score, bias=bias)
+    table = oracles.scores(query, key, oracles.cosine) + oracles.floats(bias)
+    assert_close(found.weights, oracles.masked_softmax(table))
+    with pytest.raises(ValueError, match="bias of shape"):
+        attention(query, key, value, score=cosine_score, bias=random(xp, 7, M, N))
+
+
+# Rotary: two layouts, and positions of one's own
+
+
+def by_pairs(row, t, pairs, base=10_000.0):
+    """Rotate the named pairs of a row by t / base^(2i/d), as complex numbers are multiplied."""
+    result = list(row)
+    for i, (a, b) in enumerate(pairs):
+        angle = t / base ** (2 * i / len(row))
+        turned = complex(row[a], row[b]) * complex(math.cos(angle), math.sin(angle))
+        result[a], result[b] = turned.real, turned.imag
+    return result
+
+
+PAIRS = {"interleaved": [(0, 1), (2, 3), (4, 5)], "halves": [(0, 3), (1, 4), (2, 5)]}
+
+
+@pytest.mark.parametrize("layout", PAIRS)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_both_layouts(xp, layout, dtype):
+    x = random(xp, 0, 2, 4, 6, dtype=dtype)
+    found = rotary(x, start=3, layout=layout)
+    expected = [
+        [by_pairs(row, t, PAIRS[layout]) for t, row in enumerate(item, 3)] for item in x.tolist()
+    ]
+    assert_close(found, expected, scale=3)
+
+
+@pytest.mark.parametrize("layout", PAIRS)
+@pytest.mark.parametrize("positions", [[0, 0, 1, 7], [[[-2, -1, 0, 1]], [[0, 1, 0, 1]]]])
+def test_positions_of_ones_own(xp, layout, positions):
+    """Two texts in one row, and padding at the start; x is (batch, heads, n, d)."""
+    x = random(xp, 0, 2, 3, 4, 6)
+    found = rotary(x, layout=layout, positions=xp.asarray(positions))
+    where = np.broadcast_to(positions, (2, 3, 4))
+    expected = np.empty((2, 3, 4, 6))
+    for at in np.ndindex(2, 3, 4):
+        expected[at] = by_pairs(x[at].tolist(), int(where[at]), PAIRS[layout])
+    assert_close(found, expected, scale=3)
+
+
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        ({"layout": "halved"}, ValueError, 'layout must be "interleaved" or "halves", got .halved'),
+        ({"positions": np.arange(3)}, ValueError, r"positions of shape \(3,\) do not broadcast"),
+        ({"positions": np.arange(4.0)}, TypeError, "positions must be integers, got float64"),
+        ({"positions": np.arange(4), "start": 2}, ValueError, "positions or start = 2, not both"),
+        ({"positions": [0, 1, 2, 3]}, TypeError, "positions must be a NumPy array"),
+        ({"start": 2**53}, ValueError, r"start = 9007199254740992 is too far.* up to 2\*\*53"),
+        ({"start": 2**80}, ValueError, "too far"),
+        ({"positions": np.full(4, 2**60)}, ValueError, r"exact up to 2\*\*53, got 1152921"),
+    ],
+)
+def test_positions_that_are_none(options, error, words):
+    with pytest.raises(error, match=words):
+        rotary(np.zeros((2, 4, 6)), **options)
+
+
+def test_the_last_position_that_a_double_holds(xp):
+    x = xp.ones((1, 2), dtype=xp.float64)
+    found = rotary(x, start=2**53 - 1)
+    assert_close(found, [by_pairs([1.0, 1.0], 2**53 - 1, [(0, 1)])])
+
+
+if TORCH:
+    import torch
+
+    def test_the_fused_path_serves_a_bias_that_hides_whole_rows_without_nan():
+        query, key, value = (x.requires_grad_() for x in inputs(torch))
+        bias = torch.zeros(N, M, dtype=torch.float64)
+        bias[1] = -math.inf
+        tiled_attention(query, key, value, bias=bias).square().sum().backward()
+        assert all(x.grad.isfinite().all() for x in (query, key, value))

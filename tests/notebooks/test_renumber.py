@@ -1,0 +1,70 @@
+"""Figures and formulas are renumbered by a command, in whatever names them."""
+
+import json
+
+from scripts import renumber
+from tests.notebooks import plain
+
+FIRST = [
+    "# One\n\n$$ a \\tag{1.1a} $$\n\n$$ b \\tag{1.1} $$",
+    "**Figure 1.2.** Moved before the first, as [(1.1)](#eq-1-1) and formula (1.1) say.",
+    "**Figure 1.1.** It was the first.",
+    "**Figure 1.2a.** A new one. [Figure 1.2a](#figure-1-2a), not 1.2.",
+]
+SECOND = [
+    "# Two\n\nSee [Figure 1.1](01-one.ipynb#figure-1-1), [(1.1)](01-one.ipynb#eq-1-1), "
+    "[Figure 1.10](01-one.ipynb#figure-1-10), softmax(1.1) and version 1.1.2.",
+]
+CODE = "# The seconds of Figure 1.2\n2.1"
+
+
+def written(folder, name, texts, *code):
+    cells = [{"cell_type": "markdown", "id": str(i), "source": t} for i, t in enumerate(texts)]
+    cells += [{"cell_type": "code", "id": "code", "source": c} for c in code]
+    (folder / "chapters").mkdir(exist_ok=True)
+    (folder / "chapters" / name).write_text(json.dumps({"cells": cells}), "utf8")
+
+
+def texts(folder, name):
+    cells = json.loads((folder / "chapters" / name).read_text("utf8"))["cells"]
+    return [cell["source"] for cell in cells]
+
+
+def test_everything_is_counted_by_its_place(tmp_path, capsys):
+    written(tmp_path, "01-one.ipynb", FIRST)
+    written(tmp_path, "02-two.ipynb", SECOND, CODE)
+    (tmp_path / "README.md").write_text("Figures 1.2 and more. Read Figure 1.1.\n")
+    assert renumber.main(tmp_path) == 0
+    assert texts(tmp_path, "01-one.ipynb") == [
+        "# One\n\n$$ a \\tag{1.1} $$\n\n$$ b \\tag{1.2} $$",
+        "**Figure 1.1.** Moved before the first, as [(1.2)](#eq-1-2) and formula (1.2) say.",
+        "**Figure 1.2.** It was the first.",
+        "**Figure 1.3.** A new one. [Figure 1.3](#figure-1-3), not 1.2.",
+    ]
+    other, code = texts(tmp_path, "02-two.ipynb")
+    assert other == SECOND[0].replace("Figure 1.1]", "Figure 1.2]").replace(
+        "figure-1-1)", "figure-1-2)"
+    ).replace("[(1.1)]", "[(1.2)]").replace("eq-1-1", "eq-1-2")
+    assert code == "# The seconds of Figure 1.1\n2.1"
+    assert (tmp_path / "README.md").read_text() == "Figures 1.1 and more. Read Figure 1.2.\n"
+    said = capsys.readouterr().out
+    assert "figure 1.2a is now 1.3\n" in said
+    assert "changed chapters/02-two.ipynb: store its outputs again\n" in said
+    notebook = json.loads((tmp_path / "chapters/01-one.ipynb").read_text("utf8"))
+    assert plain.wrong_numbers(notebook, 1) == []
+    assert renumber.main(tmp_path) == 0 and capsys.readouterr().out == ""
+
+
+def test_what_cannot_be_told_apart_is_named(tmp_path, capsys):
+    written(tmp_path, "01-one.ipynb", ["**Figure 1.1.** One.", "**Figure 1.1.** Another."])
+    before = texts(tmp_path, "01-one.ipynb")
+    assert renumber.main(tmp_path) == 1
+    assert capsys.readouterr().err.endswith("is there 2 times: call the new one 1.1a\n")
+    assert texts(tmp_path, "01-one.ipynb") == before
+
+
+def test_in_the_book_nothing_is_left_to_do():
+    """Every caption and formula is found, and has its number."""
+    for path in sorted((renumber.ROOT / "chapters").glob("[0-9]*.ipynb")):
+        text, chapter = path.read_text("utf8"), int(path.name[:2])
+        assert renumber.right_numbers(text, chapter) == {}
