@@ -231,9 +231,10 @@ register(
             ),
         ),
         hints=(
-            "Write the scores of the head with X put in, and look at what stands between the two "
-            "X.",
-            "X W_Q W_Kᵀ Xᵀ / √d_k is X M Xᵀ for one M.",
+            "Write the scores of the head with X put in for the queries and the keys. What is the "
+            "same for every X?",
+            "bilinear_score(x, x, M) is X M Xᵀ. Which factors of the head's scores have to go "
+            "into M?",
             "Draw random x, w_q and w_k, and let np.testing.assert_allclose compare "
             "bilinear_score with dot_product_score.",
         ),

@@ -48,7 +48,12 @@ def with_nobody(scores, values, nobody, temperature):
     rows = []
     for row in scores.tolist():
         weights = oracles.softmax([a / temperature for a in [*row, nobody]])
-        rows.append([math.fsum(w * v for w, v in zip(weights, column)) for column in values.T])
+        rows.append(
+            [
+                math.fsum(w * v for w, v in zip(weights, [*column, 0.0], strict=True))
+                for column in values.T
+            ]
+        )
     return rows
 
 
@@ -187,6 +192,15 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads, **options):
         for i in range(num_heads)
     ]
     return matmul(np.concatenate(heads, axis=1), w_o)
+
+
+def grouped_attention(x, w_q, w_k, w_v, w_o, num_heads, num_kv_heads):
+    def columns(d):  # of the key-value head that each query head uses
+        group = num_heads // num_kv_heads
+        return [i // group * d + c for i in range(num_heads) for c in range(d)]
+
+    of_k, of_v = columns(w_q.shape[1] // num_heads), columns(len(w_o) // num_heads)
+    return multi_head_attention(x, w_q, w_k[:, of_k], w_v[:, of_v], w_o, num_heads)
 
 
 def padded_attention(query, key, value, lengths):
@@ -412,7 +426,7 @@ LOOPS = {
     "merge_heads": merge_heads,
     "share_heads": share_heads,
     "decode_step": decode_step,
-    "multi_head_attention": multi_head_attention,
+    "grouped_attention": grouped_attention,
     "head_importance": head_importance,
     "followed_score": followed_score,
     "looks_one_back": looks_one_back,

@@ -194,12 +194,14 @@ def split_heads(x, h):
     return x.reshape(b, n, h, -1).transpose(1, 2)""",
     ],
     "merge_heads": ["def merge_heads(x):\n    return x.transpose(1, 2).flatten(2)"],
-    "multi_head_attention": [
+    "grouped_attention": [
         """
-def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
-    q, k, v = ((x @ w).reshape(len(x), num_heads, -1).transpose(0, 1) for w in (w_q, w_k, w_v))
-    weights = (q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5).softmax(-1)
-    return (weights @ v).transpose(0, 1).flatten(1) @ w_o"""
+def grouped_attention(x, w_q, w_k, w_v, w_o, num_heads, num_kv_heads):
+    q = (x @ w_q).reshape(len(x), num_heads, -1).transpose(0, 1)
+    k, v = ((x @ w).reshape(len(x), num_kv_heads, -1).transpose(0, 1) for w in (w_k, w_v))
+    q = q.reshape(num_kv_heads, -1, len(x), q.shape[-1])
+    weights = (q @ k[:, None].transpose(-2, -1) / k.shape[-1] ** 0.5).softmax(-1)
+    return (weights @ v[:, None]).flatten(0, 1).transpose(0, 1).flatten(1) @ w_o"""
     ],
 }
 
