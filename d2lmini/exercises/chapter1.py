@@ -73,8 +73,8 @@ register(
         hints=(
             "For the scores 0, 2, 1 the weights are 0, 1, 0. Where is the largest score of a row?",
             "In each row, weight i is 1 if i = argmax of the row, and 0 otherwise.",
-            "argmax(axis=-1) finds the positions. The rows of the identity, np.eye(m), are all the "
-            "one-hot vectors there are.",
+            "argmax(axis=-1) finds the positions. Which matrix has all one-hot vectors as its "
+            "rows?",
         ),
         solution="""\
 def one_hot(scores):
@@ -832,8 +832,8 @@ register(
             "the same number to all scores changes nothing, so the slopes sum to 0.",
             "With z = scores / T, the loss is ln Σⱼ exp(zⱼ) − z_clicked. The slope of the first "
             "term along zᵢ is the weight αᵢ. Then use the chain rule for zᵢ = aᵢ / T.",
-            "Compute the weights of scores / T, subtract 1 from the clicked one, and divide "
-            "by the temperature.",
+            "Write down the slopes of both terms along zᵢ, once for the clicked i and once for "
+            "another. What does the chain rule add?",
         ),
         solution="""\
 def click_gradient(scores, clicked, temperature):

@@ -54,9 +54,10 @@ register(
         ),
         hints=(
             "Nothing else is learned: scores, softmax and the weighted sum have no parameters.",
-            "A matrix (a, b) has a · b numbers. Add up the three.",
-            "Two of the matrices have d_k columns, one has d_v. The number of tokens does not "
-            "occur.",
+            "How many numbers does a matrix (a, b) hold? Which of the three matrices have the "
+            "same shape?",
+            "The number of tokens does not occur. Try sizes that all differ, such as 4, 3 and 2, "
+            "and count on paper.",
         ),
         solution="""\
 def count_parameters(d_model, d_k, d_v):
@@ -157,9 +158,9 @@ register(
         hints=(
             "Three views of the same tokens: what each asks for, what it offers to be found by, "
             "and what it passes on.",
-            "PyTorch stores W_Qᵀ. So Q = X W_Q becomes the product of x with a transpose.",
-            "Write the shapes side by side: (n, d_model) needs a matrix that starts with d_model. "
-            "A matrix has its transpose in .T.",
+            "Compare the shape that nn.Linear stores with that of the matrix in Q = X W_Q. What "
+            "turns one into the other?",
+            "Write the shapes side by side: (n, d_model) needs a matrix that starts with d_model.",
         ),
         solution="""\
 def project(x, w_q, w_k, w_v):
@@ -325,8 +326,8 @@ register(
             "place.",
             "With one-hot embeddings, x @ w_q is w_q: its row i is the query of token i. It should "
             "point to the place before.",
-            "np.eye(n, k=-1) has its ones one place below the diagonal. Give the first row a one "
-            "too, and make the scores large enough for a weight of 0.9.",
+            "np.eye has an argument k that moves its ones off the diagonal. Think of the first "
+            "row too, and make the scores large enough for a weight of 0.9.",
         ),
         solution="""\
 def previous_token(n):

@@ -70,11 +70,12 @@ register(
             ),
         ),
         hints=(
-            "Take one token with four components and two heads: the first head gets the first two "
-            "features, the second head the last two.",
+            "Take one token with four components and two heads: which components does each head "
+            "get?",
             "(batch, n, h·d) → (batch, n, h, d) → (batch, h, n, d). Only the first step is a "
             "reshape.",
-            "reshape can work out one size itself: write -1 for d. swapaxes(1, 2) does the rest.",
+            "reshape can work out one size itself: write -1 for d. What is left to do is no "
+            "reshape.",
         ),
         solution="""\
 def my_split_heads(x, num_heads):
@@ -132,7 +133,7 @@ register(
             "Do the two steps of split_heads in reverse order, each undone.",
             "(batch, h, n, d) → (batch, n, h, d) → (batch, n, h·d). The first step is not a "
             "reshape.",
-            "swapaxes(1, 2) undoes itself. Then reshape with -1 for the last axis.",
+            "A swap of two axes undoes itself. For the last axis reshape can work out the size.",
         ),
         solution="""\
 def my_merge_heads(x):
