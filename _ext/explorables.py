@@ -393,7 +393,7 @@ PLACES = {
     ("chapters/06-choosing-q-k-v", "rotary-drawing"): "rotary",
     ("chapters/07-real-models", "two-heads"): "readings",
     ("chapters/08-attention-at-scale", "halves-figure"): "tiles",
-    ("chapters/09-bug-museum", "exhibit-axis"): "museum",
+    ("chapters/09-bug-museum", "broken-by-one"): "museum",
 }
 NAMED = re.compile(r'data-explorable="(\w+)"')
 MODULES = Path(__file__).parents[1] / "chapters/_static/explorables"

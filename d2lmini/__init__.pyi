@@ -9,14 +9,13 @@ from .datasets import load_sunspots as load_sunspots
 from .datasets import load_video_titles as load_video_titles
 from .distributed import ring_attention as ring_attention
 from .distributed import ring_slices as ring_slices
-from .efficient import linear_attention as linear_attention
-from .efficient import linformer_attention as linformer_attention
-from .efficient import lsh_attention as lsh_attention
-from .efficient import tiled_attention as tiled_attention
 from .heads import merge_heads as merge_heads
 from .heads import multi_head_attention as multi_head_attention
 from .heads import split_heads as split_heads
 from .kernels import nadaraya_watson as nadaraya_watson
+from .linear import linear_attention as linear_attention
+from .linformer import linformer_attention as linformer_attention
+from .lsh import lsh_attention as lsh_attention
 from .masks import causal_mask as causal_mask
 from .masks import padding_mask as padding_mask
 from .masks import sliding_window_mask as sliding_window_mask
@@ -39,6 +38,7 @@ from .scores import cosine_score as cosine_score
 from .scores import dot_product_score as dot_product_score
 from .scores import gaussian_score as gaussian_score
 from .scores import scaled_dot_product_score as scaled_dot_product_score
+from .tiled import tiled_attention as tiled_attention
 from .weights import masked_softmax as masked_softmax
 from .weights import softmax as softmax
 

@@ -7,26 +7,15 @@ an underscore ask nothing, and read like their formulas.
 """
 
 import contextlib
-import math
 import sys
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 import array_api_compat
 import numpy as np
 
-Array: TypeAlias = Any  # a numpy.ndarray or a torch.Tensor, where nothing is said of the result
-if TYPE_CHECKING:  # neither the program nor its type checker needs PyTorch to be installed
-    import torch
-    from numpy.typing import NDArray
-    from typing_extensions import TypeVar as TypeVarWithDefault
+from d2lmini._types import A, Array, Like
 
-    A = TypeVar("A", NDArray[Any], torch.Tensor)  # of the kind that came in
-    Like = TypeVarWithDefault("Like", NDArray[Any], torch.Tensor, default=NDArray[Any])
-else:
-    A, Like = TypeVar("A"), TypeVar("Like")
-
-
-LARGE = 2**22  # bytes, from which NumPy asks for large pages
+__all__ = ["A", "Array", "Like"]
 
 
 def is_torch(x: object) -> TypeGuard[Array]:
@@ -179,28 +168,6 @@ def in_transform(*arrays: Array) -> bool:
     return any(map(torch._C._functorch.is_functorch_wrapped_tensor, arrays))
 
 
-def may_be_overwritten(fresh: Array, *others: Array) -> bool:
-    """Tell whether a result that nobody else holds can make room for what is computed from it.
-
-    Not where PyTorch looks on: while it compiles, transforms or casts, nor in a subclass. `others`
-    say what to write where: a mask that is mapped (vmap) does not fit scores that are not.
-    """
-    if not is_torch(fresh):
-        return type(fresh) is np.ndarray
-    torch = sys.modules["torch"]
-    if is_compiling(fresh) or type(fresh) is not torch.Tensor:
-        return False
-    return not (torch.is_autocast_enabled(fresh.device.type) or in_transform(fresh, *others))
-
-
-def fill(x: Array, where: Array, number: float) -> None:
-    """Write a number into `x` wherever told. For a gradient PyTorch does not record it."""
-    if is_torch(x):
-        x.detach().masked_fill_(where, number)
-    else:
-        np.copyto(x, number, where=where)
-
-
 def on_one_batch(xp: Any, *arrays: Array) -> tuple[Array, ...]:
     """Broadcast the leading axes, all but the last two; that takes no memory."""
     shapes = [tuple(x.shape[:-2]) for x in arrays]
@@ -213,23 +180,9 @@ def on_one_batch(xp: Any, *arrays: Array) -> tuple[Array, ...]:
     )
 
 
-def product(a: Array, b: Array) -> Any:
-    """Return ``a @ b``.
-
-    PyTorch gets its memory in small pages, whose first touch takes as long as the product itself.
-    NumPy asks Linux for large ones, and a large result of PyTorch's may stand there.
-    """
-    shape = (*a.shape[:-1], b.shape[-1])
-    if not is_torch(a) or is_compiling(a) or math.prod(shape) * a.itemsize < LARGE:
-        return a @ b
-    torch = sys.modules["torch"]
-    recorded = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
-    if recorded or a.shape[:-2] != b.shape[:-2] or not may_be_overwritten(a, b):
-        return a @ b
-    if a.device.type != "cpu":
-        return a @ b
-    room = torch.from_numpy(np.empty(math.prod(shape) * a.itemsize, dtype=np.uint8))
-    return torch.matmul(a, b, out=room.view(a.dtype).view(shape))
+def widened(xp: Any, *arrays: A) -> tuple[A, ...]:
+    """Return arrays of four bytes or more: a sum over many keys needs them."""
+    return tuple(xp.astype(x, xp.float32) if x.dtype.itemsize < 4 else x for x in arrays)
 
 
 def values_if_known(x: Array) -> Any:

@@ -1,10 +1,9 @@
 """Attention itself: score, mask, softmax, weighted sum (chapter 3)."""
 
 from collections.abc import Callable
-from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
-from d2lmini._arrays import A, floating, rounding_ignored
+from d2lmini._arrays import floating, rounding_ignored
 from d2lmini._checks import (
     check_attention_mask,
     check_bias,
@@ -14,6 +13,8 @@ from d2lmini._checks import (
     checked_score,
     scores_shape,
 )
+from d2lmini._quick import is_quick, quick_attention
+from d2lmini._types import A, Attention
 from d2lmini.masks import _combined_mask
 from d2lmini.scores import _scale_that_fits, _scaled_dot_product_score, scaled_dot_product_score
 from d2lmini.weights import _masked_softmax
@@ -31,44 +32,16 @@ def _attention(
     score: Callable[..., A] = _scaled_dot_product_score,
     scale: float | None = None,
     bias: A | None = None,
-) -> "Attention[A]":
+) -> Attention[A]:
     """softmax(Q Kᵀ / √d) V."""
+    mask = _combined_mask(mask, query.shape[-2], key.shape[-2], causal=causal, like=query)
+    if score is _scaled_dot_product_score and is_quick(query, key, mask, bias):
+        return Attention(*quick_attention(xp, query, key, value, mask, scale, bias))  # the same
     scores = score(query, key) if scale is None else score(query, key, scale)  # (..., n, m)
-    scores = scores if bias is None else scores + bias  # (..., n, m)
-    mask = _combined_mask(mask, *scores.shape[-2:], causal=causal, like=scores)  # (..., n, m)
-    fresh = score is _scaled_dot_product_score  # what another score gives may be of its own keeping
-    weights = _masked_softmax(xp, scores, mask, overwrite=fresh)  # (..., n, m): rows sum to 1, or 0
+    scores = scores if bias is None else scores + bias
+    weights = _masked_softmax(xp, scores, mask)  # (..., n, m): rows sum to 1, or 0
     value = xp.astype(value, weights.dtype, copy=False)  # another score's dtype may be wider
     return Attention(weights @ value, weights)  # (..., n, d_v), (..., n, m)
-
-
-T = TypeVar("T")
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    W = TypeVarWithDefault("W", default=T)
-else:
-    W = TypeVar("W")
-
-
-class Attention(NamedTuple, Generic[T, W]):
-    """What attention returns: ``output, weights = attention(...)``.
-
-    Attributes
-    ----------
-    output : array, shape (..., n, d_v)
-        One mixture of the values for each query.
-    weights : array, shape (..., n, m), or None
-        How much of each value went into it. Each row sums to 1, or to 0 for a query with no key.
-        (None only from `MultiHeadAttention`, where they were not asked for.)
-    """
-
-    output: T
-    weights: W
-
-
-if not TYPE_CHECKING:  # ``Attention[numpy.ndarray]`` says enough: the second type is as the first
-    Attention.__class_getitem__ = classmethod(GenericAlias)
 
 
 def attention(

@@ -1,8 +1,8 @@
 """Attention over a sequence that several processes hold together (chapter 8).
 
-Each process (a *rank*) holds a slice of the tokens. Keys and values travel round a ring, and what
-each rank has seen of them is merged as the tiles of `tiled_attention` are. The messages are sent by
-``torch.distributed``.
+Each process (a *rank*) holds some of the tokens. Keys and values travel round a ring, and what each
+rank has seen of them is merged as the tiles of `tiled_attention` are. The messages are sent by
+``torch.distributed``; without them, in one process, it is ``_ring_attention``.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from d2lmini._checks import (
     check_batch,
     check_flag,
     check_one_value_for_each_key,
-    check_same_space,
+    check_same_length,
     check_tables,
     divided_evenly,
     whole_number,
 )
 from d2lmini._torch import Tensor, torch, xp
-from d2lmini.efficient import BINARY, COLUMNS, _partial
 from d2lmini.masks import _no_later_key
 from d2lmini.scores import _scale_that_fits
+from d2lmini.tiled import Part, _finished, _merged, _nothing, _part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +39,24 @@ __all__ = ["ring_attention", "ring_slices"]
 distributed = torch.distributed
 
 TILE = 2**18  # scores of all heads that are in memory at once
+COLUMNS = 512  # keys of a message
+
+
+def _ring_attention(
+    query: Tensor, key: Tensor, value: Tensor, slices: Sequence[Any], causal: bool, scale: float
+) -> list[Tensor]:
+    """Do in one process what the ranks do together: each meets the keys of all, in turn."""
+    outputs = []
+    for rank, own in enumerate(slices):
+        q = query[..., own, :] * scale
+        seen = _nothing(xp, q, value)
+        for step in range(len(slices)):
+            held = slices[(rank - step) % len(slices)]  # what arrives from the rank before
+            visible = torch.as_tensor(_no_later_key(own[:, None], held)) if causal else None
+            part = _part(xp, q @ key[..., held, :].mT, value[..., held, :], visible)
+            seen = _merged(xp, seen, part)
+        outputs.append(_finished(xp, seen))
+    return outputs
 
 
 def ring_slices(length: int, world_size: int, *, causal: bool) -> list[NDArray[np.int64]]:
@@ -186,7 +204,7 @@ class _Inputs:
         for name, x in (("query", query), ("key", key), ("value", value)):
             check_tables(**{name: x})
         check_one_value_for_each_key(key, value)
-        check_same_space(query[..., :0, :].flatten(0, -2), key[..., :0, :].flatten(0, -2))
+        check_same_length(query, key)
         self.scale = 1 / math.sqrt(max(query.shape[-1], 1))
         if scale is not None:
             self.scale = _scale_that_fits(xp, scale, query.dtype)
@@ -390,10 +408,7 @@ class _Rounds(torch.autograd.Function):
         scale: float,
     ) -> Tensor:
         wide = torch.promote_types(query.dtype, torch.float32)
-        output = value.new_empty((*query.shape[:-1], value.shape[-1]), dtype=wide)  # Σ e v so far
-        largest = output.new_full((*query.shape[:-1], 1), -torch.inf)
-        total = torch.zeros_like(largest)
-        output.zero_()
+        seen = _nothing(xp, query, value.new_empty((0, value.shape[-1]), dtype=wide))
         block = _Block(ring, (key, value), query.dtype)
         for step in range(ring.size):
             for piece, start in enumerate(block.starts):
@@ -401,18 +416,16 @@ class _Rounds(torch.autograd.Function):
                 k, v = (x[:, :, None].to(wide) for x in block.parts(piece))
                 tiles = _tiles(ring, block.owner, start, k.shape[-2], query, causal)
                 for rows, columns, visible in tiles:
-                    q = query[..., rows, :].to(wide) * (scale * BINARY)
-                    scores = q @ k[..., columns, :].mT
-                    state = largest[..., rows, :], total[..., rows, :], output[..., rows, :]
-                    after = _partial(xp, scores, v[..., columns, :], visible, before=state)
-                    for kept, new in zip(state, after, strict=True):
+                    scores = (query[..., rows, :].to(wide) * scale) @ k[..., columns, :].mT
+                    part = _part(xp, scores, v[..., columns, :], visible)
+                    before = Part(*(x[..., rows, :] for x in seen))
+                    for kept, new in zip(before, _merged(xp, before, part), strict=True):
                         kept.copy_(new)
                 if messages:
                     block.receive(piece, messages)
             block.moved()
-        output /= total.where(total > 0, 1.0)
-        log_total = (largest + total.log2()).where(total > 0, 0.0)  # 2^(b - this) is the weight
-        result = output.to(value.dtype)
+        log_total = (seen.largest + seen.total.log()).where(seen.total > 0, 0.0)
+        result = _finished(xp, seen).to(value.dtype)
         ctx.save_for_backward(query, key, value, result, log_total)
         ctx.ring, ctx.causal, ctx.scale = ring, causal, scale
         return result
@@ -434,10 +447,10 @@ class _Rounds(torch.autograd.Function):
                     k, v, to_key, to_value = (x[..., columns, :] for x in parts)
                     k, v = k[:, :, None], v[:, :, None]
                     q, down = (x[..., rows, :].to(wide) for x in (query, slope))
-                    scores = (q * (scale * BINARY)) @ k.mT
+                    scores = (q * scale) @ k.mT
                     if visible is not None:
                         scores = scores.where(visible, -torch.inf)
-                    weights = (scores - log_total[..., rows, :]).exp2()
+                    weights = (scores - log_total[..., rows, :]).exp()
                     to_value += (weights.mT @ down).sum(2)
                     to_scores = weights * (down @ v.mT - mean[..., rows, :]) * scale
                     if visible is not None:

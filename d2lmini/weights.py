@@ -4,80 +4,33 @@ Here, as everywhere in d2lmini, ``_name`` is the formula of ``name`` for argumen
 be good; ``name`` checks them first.
 """
 
-import math
 from typing import Any
 
-from d2lmini._arrays import (
-    A,
-    Array,
-    fill,
-    floating,
-    is_torch,
-    may_be_overwritten,
-    namespace,
-    rounding_ignored,
-    values_if_known,
-)
+from d2lmini._arrays import floating, is_torch, namespace, rounding_ignored
 from d2lmini._checks import check_mask, whole_number
-from d2lmini._gradients import softmax_in_place
+from d2lmini._types import A
 
 __all__ = ["masked_softmax", "softmax"]
 
 
-def _softmax(xp: Any, scores: Array, axis: int = -1, out: Array | None = None) -> Any:
-    """exp(a_i) / sum_j exp(a_j), written into `out`, which may be the scores, if there is one."""
+def _softmax(xp: Any, scores: Any, axis: int = -1) -> Any:
+    """exp(a_i) / sum_j exp(a_j)."""
     if is_torch(scores):
-        return xp.softmax(scores, dim=axis, out=out)  # PyTorch's own: one pass instead of four
-    largest = scores.max(axis=axis, keepdims=True, initial=-xp.inf)  # (..., n, 1)
-    e = xp.subtract(scores, largest, out=out)  # (..., n, m)
-    e = xp.exp(e, out=e)
+        return xp.softmax(scores, dim=axis)  # PyTorch's own: one pass instead of four
+    e = xp.exp(scores - scores.max(axis=axis, keepdims=True, initial=-xp.inf))
     wide = xp.float32 if e.dtype == xp.float16 else e.dtype  # a float16 sum stalls at 2048
-    return xp.divide(e, e.sum(axis=axis, keepdims=True, dtype=wide), out=e)
+    return xp.astype(e / e.sum(axis=axis, keepdims=True, dtype=wide), e.dtype, copy=False)
 
 
-def _masked_softmax(
-    xp: Any, scores: A, mask: A | None, axis: int = -1, *, overwrite: bool = False
-) -> A:
-    """m_i exp(a_i) / sum_j m_j exp(a_j); 0 where the sum is 0.
-
-    With `overwrite` the scores are nobody else's, and what replaces them may take their place:
-    fresh memory takes more time than arithmetic.
-    """
-    overwrite = overwrite and may_be_overwritten(scores, *(() if mask is None else (mask,)))
-    hidden = None if mask is None else ~mask
-    if hidden is not None:
-        scores = _filled(xp, scores, hidden, -math.inf, overwrite)
-    blind = _rows_without_key(xp, scores, axis)  # (..., n, 1)
-    if blind is not None:  # -inf only would give NaN, and NaN a gradient NaN
-        scores = _filled(xp, scores, blind, 0.0, overwrite)
-    recorded = getattr(scores, "requires_grad", False)
-    if overwrite and recorded and hidden is not None:
-        weights = softmax_in_place(scores, hidden)  # (..., n, m)
-    else:
-        weights = _softmax(xp, scores, axis, out=scores if overwrite and not recorded else None)
-    if blind is not None:
-        weights = xp.where(blind, 0.0, weights)
-    if mask is not None and not overwrite:  # it is 0 there: now its gradient is, too, not inf · 0
-        weights = xp.where(mask, weights, 0.0)
-    return weights
-
-
-def _filled(xp: Any, scores: A, where: A, number: float, overwrite: bool) -> A:
-    if not overwrite:
-        return xp.where(where, number, scores)
-    fill(scores, where, number)  # unrecorded: the gradient of a score is 0 where its weight is
-    return scores
-
-
-def _rows_without_key(xp: Any, scores: A, axis: int) -> A | None:
-    """Tell which rows hold nothing but -inf; None if no row does."""
-    if 0 in scores.shape:
-        return None
-    first = scores[..., 0] if axis == -1 else scores.swapaxes(axis, -1)[..., 0]
-    least = values_if_known(first.min())
-    if least is not None and least > -math.inf:
-        return None  # as nearly always, without a look at the other keys
-    return xp.max(scores, axis=axis, keepdims=True) == -xp.inf
+def _masked_softmax(xp: Any, scores: A, mask: A | None, axis: int = -1) -> A:
+    """m_i exp(a_i) / sum_j m_j exp(a_j); 0 where the sum is 0."""
+    if scores.shape[axis] == 0:
+        return scores
+    if mask is not None:
+        scores = xp.where(mask, scores, -xp.inf)
+    blind = xp.max(scores, axis=axis, keepdims=True) == -xp.inf  # sees no key: softmax would be NaN
+    weights = xp.where(blind, 0.0, _softmax(xp, xp.where(blind, 0.0, scores), axis))
+    return weights if mask is None else xp.where(mask, weights, 0.0)  # and its gradient is 0 too
 
 
 def softmax(scores: A, *, axis: int = -1) -> A:

@@ -248,7 +248,7 @@ def loop_waved(query, key, value, **seen):
 implement("rotary", turned, loop_turned, lacks="unordered")
 implement("sinusoidal_positions", waved, loop_waved, lacks="unordered shifts")
 
-# The approximate ones of ``efficient.py``, where they are exact.
+# The approximate ones, where they are exact.
 
 
 def unmixed(query, key, value):

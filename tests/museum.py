@@ -3,9 +3,7 @@
 import ast
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import nbformat
-import numpy as np
 
 CHAPTER = Path(__file__).parents[1] / "chapters" / "09-bug-museum.ipynb"
 NEEDED = ("imports", "parts", "parts-masks", "attend", "attend-some")  # exhibits are made from them
@@ -28,17 +26,3 @@ def exhibits():
         if is_exhibit:
             found[name] = namespace[name]
     return found
-
-
-def draws_one_number_in_one_colour(draw):
-    """Tell whether equal numbers of two matrices have the same colour in what is drawn."""
-    matrices = [np.array([[0.1, 0.9], [0.2, 0.8]]), np.array([[0.2, 0.8], [0.5, 0.5]])]
-    colours = {}
-    images = draw(matrices)
-    plt.close("all")  # other tests look at what is open
-    for image in images:
-        numbers = np.ma.getdata(image.get_array()).ravel().tolist()
-        for number, colour in zip(numbers, image.to_rgba(numbers).tolist(), strict=True):
-            if colours.setdefault(number, colour) != colour:
-                return False
-    return True

@@ -9,9 +9,9 @@ import pytest
 from broken import BROKEN, EXHIBITS, correct
 from comparing import TORCH, no_nan_in_backward
 from implementations import CAN, D_V, IMPLEMENTATIONS, D, numbers
-from museum import draws_one_number_in_one_colour
 
-from d2lmini.plotting import show_heatmaps
+from d2lmini import rotary
+from d2lmini.testing import check_attention
 
 HUGE = 1e100  # its square still fits float64
 CLOSE = {"rtol": 1e-11, "atol": 1e-12}
@@ -415,16 +415,34 @@ def test_suite_rejects(broken):
 
 
 def test_every_exhibit_of_the_book_is_rejected():
-    """The one that draws has an invariant of its own: one number, one colour."""
+    """Both layouts of rotary are attention: only a known model's numbers tell them apart."""
     rejected = {broken.name.partition(" [")[0] for broken in BROKEN}
-    assert set(EXHIBITS) - rejected == {"draw_each_on_its_own_scale"}
-    assert not draws_one_number_in_one_colour(EXHIBITS["draw_each_on_its_own_scale"])
+    assert set(EXHIBITS) - rejected == {"rotary_in_halves"}
+    x = numbers(0, 3, 6)
+    turned, other = rotary(x, base=1e5), EXHIBITS["rotary_in_halves"](x)
+    np.testing.assert_allclose(turned[0], other[0])  # at position 0 both are right
+    assert not np.allclose(turned, other)
 
-    def drawn(matrices):
-        shown = show_heatmaps([matrices], "Keys", "Queries", show=False)
-        return [image for ax in shown.axes.flat for image in ax.images]
 
-    assert draws_one_number_in_one_colour(drawn)
+# The list of chapter 9 and of `check_attention`, over every implementation of the same formula.
+
+SAME_FORMULA = ("attention [", "tiled_attention", "in tiles", "ring_attention", "loops")
+
+
+@pytest.mark.parametrize(
+    "implementation",
+    [each for each in IMPLEMENTATIONS if each.name.startswith(SAME_FORMULA)],
+    ids=lambda each: each.name,
+)
+def test_the_list_of_the_book_finds_nothing(implementation):
+    report = check_attention(
+        implementation.function,
+        arrays=implementation.kind,
+        names={"heads": None}
+        | {name: name if implementation.can(name) else None for name in ("mask", "causal")},
+    )
+    assert not report, report
+    assert "it_is_the_definition" in report.held
 
 
 def test_every_invariant_rejects_something():

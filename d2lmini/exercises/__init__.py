@@ -16,7 +16,15 @@ from pkgutil import iter_modules
 from typing import Any, TypeVar, overload
 
 from d2lmini.exercises.cards import Folded, in_notebook, show
-from d2lmini.exercises.definition import Exercise, Mistake, Result, exercises, find, register
+from d2lmini.exercises.definition import (
+    Exercise,
+    Mistake,
+    Result,
+    exercises,
+    find,
+    hand_over,
+    register,
+)
 from d2lmini.exercises.grading import grade
 
 __all__ = [
@@ -34,7 +42,6 @@ __all__ = [
 
 Answer = TypeVar("Answer")
 _NOT_GIVEN: Any = object()
-_last: dict[str, Result] = {}  # by exercise: what the latest check found
 _hints_seen: dict[str, int] = {}
 
 for _module in sorted(module.name for module in iter_modules(__path__)):
@@ -78,7 +85,7 @@ def check(fn: Any = _NOT_GIVEN, *, name: str | None = None) -> Any:
     if fn is _NOT_GIVEN:
         return lambda answer: check(answer, name=name)
     result = grade(fn, name)
-    _last[result.name] = result
+    hand_over(result)
     show(result)
     return fn
 
@@ -102,7 +109,7 @@ def hint(which: Any) -> None:
     count = len(exercise.hints)
     items = tuple((f"Hint {i} of {count}", text) for i, text in enumerate(exercise.hints, 1))
     if not in_notebook():
-        seen = min(_hints_seen.get(exercise.name, 0), count - 1)
+        seen = _hints_seen.get(exercise.name, 0) % count  # after the last one, from the first
         _hints_seen[exercise.name] = seen + 1
         items = items[seen : seen + 1]
     show(Folded(items))

@@ -1,26 +1,19 @@
 """Grade notebooks from the shell: ``python -m d2lmini.exercises grade NOTEBOOK…``."""
 
 import argparse
+import difflib
 import json
 import os
-import signal
-import subprocess
+import re
 import sys
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import d2lmini
 from d2lmini._terminal import careful_output, command, escaped
-from d2lmini.exercises import exercises
-from d2lmini.exercises.notebook import checked, code_cells, text_of
+from d2lmini.exercises import Exercise, exercises
+from d2lmini.exercises.notebook import Found, checked, code_cells, run
 
 SECONDS, MEGABYTES = 120, 4096
-# A learner's code gets no other variable of the environment: tokens may stand there.
-PASSED_ON = (
-    "APPDATA HOME LANG LC_ALL LOCALAPPDATA PATH SYSTEMROOT TEMP TMP TMPDIR USERPROFILE VIRTUAL_ENV"
-)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -54,14 +47,14 @@ def main(arguments: list[str] | None = None) -> int:
     files, empty = _files(chosen.notebooks)
     if not files:
         parser.error("no notebook there")
-    reports = [_report({}, "no notebook in it") | {"notebook": f"{path}/"} for path in empty]
+    reports = [_report(f"{path}/", {}, _nothing("no notebook in it")) for path in empty]
     try:
         for path, name in zip(files, _short_names(files), strict=True):
             report = grade_notebook(path, chosen.seconds, chosen.memory)
             reports.append(report | {"notebook": name})
     except KeyboardInterrupt:  # what was found before is not lost
         left = len(files) + len(empty) - len(reports)
-        reports.append(_report({}, f"interrupted: {left} of {len(files)} not graded"))
+        reports.append(_report("", {}, _nothing(f"interrupted: {left} of {len(files)} not graded")))
     text = json.dumps({"notebooks": reports}, indent=1)  # in ASCII: any text can be written
     where = escaped(str(chosen.json))
     try:
@@ -122,136 +115,76 @@ def _short_names(files: list[Path]) -> list[str]:
 def grade_notebook(
     path: Path, seconds: int = SECONDS, megabytes: int = MEGABYTES
 ) -> dict[str, Any]:
-    """Run one notebook in a child process, and return what its exercises come to."""
-    problem: str | None
+    """Run one notebook in a kernel of its own, and return what its exercises come to."""
     try:
-        posed = checked(code_cells(path))
+        cells = code_cells(path)
+        if not cells:
+            raise ValueError("no code cell in it")
+        posed, found = checked(cells), run(cells, seconds, megabytes)
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        return _report(path, {}, _nothing(error.strerror or type(error).__name__))
     except ValueError as error:
-        problem = str(error)
-    else:
-        problem, found = _run(path.resolve(), seconds, megabytes)
-        return _report(posed, problem, found) | {"notebook": str(path)}
-    return _report({}, problem) | {"notebook": str(path)}
+        return _report(path, {}, _nothing(str(error)))
+    return _report(path, posed, found)
 
 
-def _report(
-    posed: dict[str, int], problem: str | None, found: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return what is said of a notebook, from what stands in it and what its process has left."""
-    report: dict[str, Any] = {"notebook": "", "problem": problem}
-    found = found or NOTHING
-    results = {result["name"]: result for result in found["results"]}
-    why = {cell["cell"]: cell["error"] for cell in reversed(found["failed_cells"])}
-    report["exercises"] = [
+def _nothing(problem: str) -> Found:
+    return {"results": [], "failed_cells": [], "problem": problem}
+
+
+def _report(path: Path | str, posed: dict[str, int], found: Found) -> dict[str, Any]:
+    """Return what is said of a notebook, from what stands in it and what came out of it."""
+    results = {result["name"]: result for result in found["results"]}  # the last one counts
+    why = {cell["cell"]: cell["error"] for cell in found["failed_cells"]}
+    asked = _expected({*posed, *results}) if found["results"] or posed else _named(str(path))
+    graded = [
         {
             "name": e.name,
             "chapter": e.chapter,
-            **results.get(
-                e.name, _no_result(posed.get(e.function, posed.get(e.name)), why, report["problem"])
-            ),
+            **results.get(e.name, _no_result(e, posed, why, found["problem"])),
         }
-        for e in _expected({*posed, *results})
+        for e in asked
     ]
-    report["passed"] = sum(e["status"] == "pass" for e in report["exercises"])
-    report["of"] = len(report["exercises"])
-    report["failed_cells"] = found["failed_cells"]
-    return report
+    return {
+        "notebook": str(path),
+        "problem": found["problem"],
+        "exercises": graded,
+        "passed": sum(e["status"] == "pass" for e in graded),
+        "of": len(graded),
+        "failed_cells": found["failed_cells"],
+    }
 
 
-def _no_result(cell: int | None, why: dict[int, str], problem: str | None) -> dict[str, Any]:
+def _no_result(
+    exercise: Exercise, posed: dict[str, int], why: dict[int, str], problem: str | None
+) -> dict[str, Any]:
     """Say why an exercise has no result: nobody posed it, its cell failed, or it was not run."""
-    if cell is None:
-        status, head = "missing", "not in the notebook."
-    elif cell in why:
+    cell = posed.get(exercise.function, posed.get(exercise.name))
+    known = {name for e in exercises() for name in (e.name, e.function)}
+    near = difflib.get_close_matches(exercise.function, {*posed} - known, n=1)
+    if cell is not None and cell in why:
         status, head = "failed", f"its cell failed: {why[cell]}"
-    else:
+    elif cell is not None:
         status, head = "not reached", problem or "its check was not called."
+    elif near:
+        status, head = "missing", f"not in the notebook; is {near[0]!r} meant for it?"
+    elif not posed and problem:
+        status, head = "not reached", problem
+    else:
+        status, head = "missing", "not in the notebook."
     return {"status": status, "head": head, "mistake": None, "says": ""}
 
 
-def _expected(names: set[str]) -> list[Any]:
+def _expected(names: set[str]) -> list[Exercise]:
     """Return all exercises of the chapters that occur."""
     chapters = {e.chapter for e in exercises() if {e.name, e.function} & names}
     return [exercise for exercise in exercises() if exercise.chapter in chapters]
 
 
-def _run(path: Path, seconds: int, megabytes: int) -> tuple[str | None, dict[str, Any]]:
-    environment = {name: os.environ[name] for name in PASSED_ON.split() if name in os.environ}
-    library = str(Path(d2lmini.__file__).resolve().parents[1])
-    environment |= {"PYTHONPATH": library, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
-    program = [sys.executable, "-X", "utf8", "-m", "d2lmini.exercises.notebook"]
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        results, errors = Path(folder, "results.json"), Path(folder, "errors.txt")
-        work = Path(folder, "work")
-        work.mkdir()
-        environment["IPYTHONDIR"] = str(Path(folder, "ipython"))  # nobody's own settings
-        with (
-            errors.open("wb") as stderr,
-            subprocess.Popen(
-                [*program, str(path), str(results), str(seconds), str(megabytes)],
-                cwd=work,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                start_new_session=True,
-            ) as process,
-        ):
-            problem = _wait(process, seconds)
-        found = _read(results)
-        if problem is None and process.returncode != 0:
-            said = errors.read_text("utf-8", "replace").strip().splitlines()
-            problem = _ended(process.returncode) + (f": {said[-1][:200]}" if said else "")
-    if problem is None and (cell := found["running"]) is not None:
-        problem = f"the process ended early, in code cell {cell}" if cell else "it left no results"
-    return problem, found
-
-
-def _ended(status: int) -> str:
-    """Say how a process ended."""
-    if status >= 0:
-        return f"the process ended with status {status}"
-    return f"the process was ended by the system ({signal.strsignal(-status) or -status})"
-
-
-NOTHING: dict[str, Any] = {"results": [], "failed_cells": [], "running": 0}
-KINDS = {"name": str, "status": str, "head": str, "says": str, "mistake": str | None}
-
-
-def _read(results: Path) -> dict[str, Any]:
-    """Read what the process has left; a learner's code may have written anything there."""
-    try:
-        found: dict[str, Any] = json.loads(text_of(results))
-        results_fit = all(
-            isinstance(result[name], kind)
-            for result in found["results"]
-            for name, kind in KINDS.items()
-        )
-        cells_fit = all(
-            isinstance(cell["cell"], int) and isinstance(cell["error"], str)
-            for cell in found["failed_cells"]
-        )
-        if results_fit and cells_fit and isinstance(found["running"], int | None):
-            return found
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        pass
-    return NOTHING
-
-
-def _wait(process: "subprocess.Popen[bytes]", seconds: int) -> str | None:
-    """Wait until the process has ended, and end whatever it has started."""
-    try:
-        process.wait(timeout=seconds)
-        return None
-    except subprocess.TimeoutExpired:
-        return f"stopped after {seconds} seconds"
-    finally:  # also where the teacher interrupts
-        if sys.platform != "win32":
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
+def _named(path: str) -> list[Exercise]:
+    """Return the exercises of the chapter that the name of a notebook begins with, as 03-… does."""
+    number = re.match(r"0*(\d+)\D", Path(path).name)
+    return list(exercises(int(number[1]))) if number else []
 
 
 def table(reports: list[dict[str, Any]]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from d2lmini._terminal import for_terminal
-from d2lmini.exercises.definition import Result, Status
+from d2lmini.exercises.definition import Result, Status, Tables
 
 __all__ = ["Folded", "html", "in_notebook", "plain", "show", "show_value"]
 
@@ -87,8 +87,56 @@ def html(result: Result) -> str:
         f'{COLORS[result.status]};padding:.4em 1em;margin:.3em 0;color:inherit">'
         f'<span aria-hidden="true">{SYMBOLS[result.status]}</span> '
         f"<strong>{entities.escape(result.name)}</strong>: {entities.escape(result.head)}"
-        f"{_list(_fit(result.rows, LONGEST - 5))}{says}</div>"
+        f"{_list(_fit(result.rows, LONGEST - 5))}{_drawn(result.tables)}{says}</div>"
     )
+
+
+def _drawn(tables: Tables | None) -> str:
+    """Draw what was expected, what came back, and how far they are apart, as grids of squares."""
+    if tables is None:
+        return ""
+    want, have = (np.array(table) for table in tables)
+    if not (want.size and 2 <= want.size <= 400 and max(want.shape) <= 30):
+        return ""
+    with np.errstate(all="ignore"):
+        apart = np.nan_to_num(np.abs(want - have), nan=np.inf)
+        apart[np.isnan(want) & np.isnan(have)] = 0
+    finite = np.concatenate([want[np.isfinite(want)], have[np.isfinite(have)]])
+    low, high = min(0.0, *finite), max(0.0, *finite)
+    wrong = apart > 1e-4 * np.abs(want) + 1e-5
+    row, column = np.unravel_index(apart.argmax(), apart.shape)
+    words = (
+        f"Expected, got, and the distance between them, each {want.shape[0]} by {want.shape[1]}: "
+        f"{wrong.sum()} of {wrong.size} numbers differ, most in row {row + 1}, column {column + 1}."
+    )
+    grids = [
+        _grid("expected", (want - low) / (high - low or 1)),
+        _grid("got", (have - low) / (high - low or 1)),
+        _grid("apart", apart / (apart[np.isfinite(apart)].max(initial=0) or 1)),
+    ]
+    return (
+        f'<div role="img" aria-label="{words}" style="display:flex;flex-wrap:wrap;gap:1em;'
+        f'margin:.5em 0">{"".join(grids)}</div>'
+    )
+
+
+def _grid(title: str, shares: np.ndarray) -> str:
+    """Draw numbers between 0 and 1 as squares, the larger the darker; hatched if not finite."""
+    squares = "".join(
+        f'<span style="width:.8em;height:.8em;border:1px solid #80808066;{_fill(share)}"></span>'
+        for share in shares.ravel()
+    )
+    return (
+        f'<div aria-hidden="true"><div style="font-size:.85em">{title}</div><div style="display:'
+        f'inline-grid;gap:1px;grid-template-columns:repeat({shares.shape[1]},max-content)">'
+        f"{squares}</div></div>"
+    )
+
+
+def _fill(share: float) -> str:
+    if not np.isfinite(share):
+        return "background:repeating-linear-gradient(135deg,currentColor 0 1px,transparent 1px 3px)"
+    return f"background:color-mix(in srgb,currentColor {100 * share:.0f}%,transparent)"
 
 
 def _list(rows: list[tuple[str, str]]) -> str:

@@ -6,9 +6,9 @@ import numpy as np
 
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
-from d2lmini.efficient import linear_attention
 from d2lmini.exercises.definition import Case, Exercise, Mistake, register
 from d2lmini.exercises.slips import naive_softmax, rough, tables
+from d2lmini.linear import linear_attention
 from d2lmini.weights import softmax
 
 # The cost model of the cache

@@ -9,6 +9,7 @@ from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.exercises.definition import Case, Exercise, Mistake, register
 from d2lmini.exercises.slips import rough, tables
+from d2lmini.heads import merge_heads, split_heads
 from d2lmini.masks import padding_mask, sliding_window_mask
 from d2lmini.weights import masked_softmax, softmax
 
@@ -459,9 +460,9 @@ register(
         difficulty="medium",
         minutes=15,
         task="Attention of query (n, d), key (m, d) and value (m, d_v) with a dropout of one half. "
-        "The dice are cast already: kept (n, m) is True where a weight stays. While training, "
-        "those that stay are doubled and the others are 0; otherwise nothing is dropped. Return "
-        "the output (n, d_v) and the weights (n, m) before dropout.",
+        "The random choices have already been made: kept (n, m) is True where a weight stays. "
+        "While training, those that stay are doubled and the others are 0; otherwise nothing is "
+        "dropped. Return the output (n, d_v) and the weights (n, m) before dropout.",
         returns={"output": "(queries, d_v)", "weights": "(queries, keys)"},
         reference=_dropped,
         cases=_dropped_cases,
@@ -563,5 +564,184 @@ def dropped_attention(query, key, value, kept, training):
     weights = attention(query, key, value).weights
     used = 2 * weights * kept if training else weights
     return used @ value, weights""",
+    )
+)
+
+
+# A test that finds what nine tests miss
+
+
+def _right(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None = None,
+    causal: bool = False,
+    heads: int = 1,
+) -> tuple[Array, Array]:
+    q, k, v = (split_heads(x, heads) for x in (query, key, value))
+    if mask is not None and mask.ndim == 3:
+        mask = mask[:, None]
+    output, weights = attention(q, k, v, mask=mask, causal=causal)
+    return merge_heads(output), weights
+
+
+def _in_another_order(query: Array, key: Array, value: Array, **rule: Any) -> tuple[Array, Array]:
+    """Right as well, and rounded otherwise."""
+    output, weights = _right(query, key, value / 3, **rule)
+    return output * 3, weights
+
+
+def _short_sighted(
+    query: Array, key: Array, value: Array, mask: Array | None = None, **rule: Any
+) -> tuple[Array, Array]:
+    mask = None if mask is None else mask[..., -8:]
+    return _right(query, key[:, -8:], value[:, -8:], mask, **rule)
+
+
+def _one_mask_for_all(
+    query: Array, key: Array, value: Array, mask: Array | None = None, **rule: Any
+) -> tuple[Array, Array]:
+    if mask is not None and mask.ndim == 4:
+        mask = mask[:, 0]
+    return _right(query, key, value, mask, **rule)
+
+
+def _coarse(query: Array, key: Array, value: Array, **rule: Any) -> tuple[Array, Array]:
+    if query.dtype == np.float32:
+        query = query.astype(np.float16)
+    return _right(query, key, value, **rule)
+
+
+_ATTENTIONS: dict[str, Callable[..., tuple[Array, Array]]] = {
+    "short_sighted": _short_sighted,
+    "one_mask_for_all": _one_mask_for_all,
+    "coarse": _coarse,
+    "a right one": _right,
+    "a right one, rounded otherwise": _in_another_order,
+}
+
+
+def _same(
+    attend: Callable[..., tuple[Array, Array]],
+    arrays: list[Array],
+    close: float = 1e-4,
+    **rule: Any,
+) -> bool:
+    return np.allclose(attend(*arrays, **rule)[0], _right(*arrays, **rule)[0], close, close)
+
+
+def _long(attend: Callable[..., Any], close: float = 1e-4) -> bool:
+    rng = np.random.default_rng(0)
+    return _same(attend, [rng.normal(size=(2, 20, 6)) for _ in range(3)], close)
+
+
+def _per_head(attend: Callable[..., Any]) -> bool:
+    rng = np.random.default_rng(1)
+    mask = rng.random((2, 3, 4, 5)) < 0.5
+    mask[..., 0] = True
+    arrays = [rng.normal(size=size) for size in ((2, 4, 6), (2, 5, 6), (2, 5, 9))]
+    return _same(attend, arrays, mask=mask, heads=3)
+
+
+def _single(attend: Callable[..., Any]) -> bool:
+    rng = np.random.default_rng(2)
+    return _same(attend, [rng.normal(size=(1, 4, 6)).astype(np.float32) for _ in range(3)])
+
+
+def _all_of(*tests: Callable[..., bool]) -> Callable[..., bool]:
+    return lambda attend: all(test(attend) for test in tests)
+
+
+register(
+    Exercise(
+        name="finds_no_fault",
+        chapter=9,
+        difficulty="hard",
+        minutes=30,
+        task="Return True if attend is right, and False if it has one of the three slips above. "
+        "It is called as attend(query, key, value, mask=None, causal=False, heads=1) with arrays "
+        "(batch, n, heads · d), and returns output and weights. A right one may round otherwise "
+        "than d2lmini.",
+        returns={"right": "()"},
+        reference=_all_of(_long, _per_head, _single),
+        cases=lambda: [(name,) for name in _ATTENTIONS],
+        call=lambda answer, name: answer(_ATTENTIONS[name]),
+        mistakes=(
+            Mistake(
+                "no-test",
+                "You let everything pass. Call attend, and compare its output with one that is "
+                "right.",
+                lambda attend: True,
+            ),
+            Mistake(
+                "no-mercy",
+                "You reject everything, the right ones as well.",
+                lambda attend: False,
+            ),
+            Mistake(
+                "short-texts",
+                "You found two, and short_sighted got away: your texts are shorter than its "
+                "window of 8 keys.",
+                _all_of(_per_head, _single),
+            ),
+            Mistake(
+                "equal-heads",
+                "You found two, and one_mask_for_all got away. Give each head a mask of its own, "
+                "of shape (batch, heads, n, m).",
+                _all_of(_long, _single),
+            ),
+            Mistake(
+                "one-precision",
+                "You found two, and coarse got away: it only shows in float32.",
+                _all_of(_long, _per_head),
+            ),
+            Mistake(
+                "long-only",
+                "You found short_sighted only. Masks and precisions need a test of their own.",
+                _long,
+            ),
+            Mistake(
+                "heads-only",
+                "You found one_mask_for_all only. Long texts and other precisions need a test of "
+                "their own.",
+                _per_head,
+            ),
+            Mistake(
+                "float32-only",
+                "You found coarse only. Long texts and masks need a test of their own.",
+                _single,
+            ),
+            Mistake(
+                "too-strict",
+                "You rejected a right one that adds in another order. Numbers of a computer are "
+                "rounded, so ask whether they are close.",
+                lambda attend: _all_of(_long, _per_head, _single)(attend) and _long(attend, 0.0),
+            ),
+        ),
+        hints=(
+            "The nine use at most 6 keys, masks without an axis for the heads, and numbers of 64 "
+            "and 16 bits. What do the three need to show themselves?",
+            "Compare attend with a right one on three inputs: a text of 20 tokens, a mask "
+            "(batch, heads, n, m) that differs between the heads, and arrays in float32.",
+            "attention of d2lmini, with split_heads and merge_heads, is a right one. np.allclose "
+            "with a tolerance of 1e-4 tells float32 from half precision.",
+        ),
+        solution="""\
+def finds_no_fault(attend):
+    from d2lmini import attention, merge_heads, split_heads
+
+    rng, right = np.random.default_rng(0), True
+    for tokens, mask, dtype in (
+        (20, None, float),  # a long text
+        (5, rng.random((2, 3, 5, 5)) < 0.6, float),  # a mask for each head
+        (5, None, np.float32),
+    ):
+        q, k, v = rng.normal(size=(3, 2, tokens, 6)).astype(dtype)
+        heads = [split_heads(x, 3) for x in (q, k, v)]
+        expected = merge_heads(attention(*heads, mask=mask).output)
+        output, _ = attend(q, k, v, mask=mask, heads=3)
+        right = right and np.allclose(output, expected, rtol=1e-4, atol=1e-4)
+    return right""",
     )
 )

@@ -1,4 +1,4 @@
-"""Run a learner's function so that it can do no harm to the session: time, output, settings."""
+"""Run a learner's function so that a check is fair: time, output, random numbers, settings."""
 
 import io
 import os
@@ -9,13 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
+from contextlib import contextmanager, nullcontext, suppress
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
 __all__ = [
+    "Deadline",
     "FirstOutput",
     "TimeUpError",
     "random_states",
@@ -26,13 +27,35 @@ __all__ = [
 
 KEPT = 2000  # characters of what a function prints
 
+# A reader may replace these. In a browser a thread has no clock of its own.
+_clock = time.monotonic
+_work = _clock if sys.platform == "emscripten" else getattr(time, "thread_time", _clock)
+
 
 class TimeUpError(BaseException):
-    """The time is up. Not an Exception, so that ``except Exception`` does not catch it."""
+    """The time is up. Not an Exception, so that ``except Exception`` does not catch it.
+
+    Its argument says of which: "work", of the processor, or "wait", of the clock on the wall.
+    """
 
 
-def time_limit(deadline: float) -> Any:
-    """Raise TimeUpError in the block when `time.monotonic` passes `deadline`.
+class Deadline:
+    """When a check ends: after so many seconds of work, or of the clock on the wall.
+
+    It is the work that counts: on a busy machine a right answer takes long and works little. The
+    clock is for an answer that sleeps.
+    """
+
+    def __init__(self, work: float, wait: float) -> None:
+        self._work, self._wait = _work() + work, _clock() + wait
+
+    def passed(self) -> str:
+        """Return "work" or "wait", or nothing while there is time."""
+        return "work" if _work() > self._work else "wait" if _clock() > self._wait else ""
+
+
+def time_limit(deadline: Deadline) -> Any:
+    """Raise TimeUpError in the block when the deadline has passed.
 
     On the main thread of Unix an alarm does it. Elsewhere (Windows, another thread, the browser)
     each step of Python looks at the clock. Neither can interrupt a single long call into compiled
@@ -41,7 +64,7 @@ def time_limit(deadline: float) -> Any:
     """
     if _has_alarm():
         return _alarm(deadline)
-    return _clock_at_every_step(deadline) if sys.gettrace() is None else _no_limit()
+    return _clock_at_every_step(deadline) if sys.gettrace() is None else nullcontext()
 
 
 def _has_alarm() -> bool:
@@ -53,36 +76,35 @@ def _has_alarm() -> bool:
 
 
 @contextmanager
-def _alarm(deadline: float) -> Iterator[None]:
+def _alarm(deadline: Deadline) -> Iterator[None]:
     armed = True
 
     def ring(number: int, frame: FrameType | None) -> None:
-        if armed:
-            raise TimeUpError
+        if armed and (why := deadline.passed()):
+            raise TimeUpError(why)
 
-    began = time.monotonic()
+    began = _clock()
     before = signal.signal(signal.SIGALRM, ring)
     outer = signal.getitimer(signal.ITIMER_REAL)
     try:
-        # It rings again and again: a bare ``except`` may have swallowed the first. Set within the
-        # try: where the time is up already, it rings at once, and must be taken off all the same.
-        signal.setitimer(signal.ITIMER_REAL, max(deadline - began, 1e-6), 0.05)
+        # It rings again and again: a bare ``except`` may have swallowed the first.
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
         yield
     finally:
         armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         if outer[0] > 0:  # someone else's alarm goes on
-            left = outer[0] - (time.monotonic() - began)
+            left = outer[0] - (_clock() - began)
             signal.setitimer(signal.ITIMER_REAL, max(left, 1e-6), outer[1])
 
 
 @contextmanager
-def _clock_at_every_step(deadline: float) -> Iterator[None]:
+def _clock_at_every_step(deadline: Deadline) -> Iterator[None]:
     def look(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
         frame.f_trace_opcodes = True  # a loop on one line may make no event of its line
-        if time.monotonic() > deadline:
-            raise TimeUpError
+        if why := deadline.passed():
+            raise TimeUpError(why)
         return look
 
     sys.settrace(look)
@@ -90,11 +112,6 @@ def _clock_at_every_step(deadline: float) -> Iterator[None]:
         yield
     finally:
         sys.settrace(None)
-
-
-@contextmanager
-def _no_limit() -> Iterator[None]:
-    yield
 
 
 class FirstOutput(io.TextIOBase):
@@ -119,17 +136,33 @@ def standard_settings() -> Iterator[None]:
     """Check under the same settings in every session, and leave the session as it was.
 
     What the reader has set, such as a default dtype or device, does not reach the reference or the
-    answer. More than these settings is not put back: an answer that replaces a function of NumPy
-    has replaced it, as it would have in any cell.
+    answer. Put back are these settings, the folder, and what an answer has replaced in the checks
+    themselves; figures that it drew are closed. An answer that replaces a function of NumPy has
+    replaced it, as it would have in any cell.
     """
     before = [get() for get, _ in _settings()]
+    checks = [(module, dict(vars(module))) for module in _checks()]
+    figures = _figures()
     try:
         with np.errstate(all="ignore"), _standard_torch(sys.modules.get("torch")):
             yield
     finally:
+        for module, names in checks:
+            vars(module).update(names)
         for (get, put), value in zip(_settings(), before, strict=False):
             if get() != value:
                 put(value)
+        for number in _figures() - figures:
+            sys.modules["matplotlib.pyplot"].close(number)
+
+
+def _checks() -> list[ModuleType]:
+    return [module for name, module in sys.modules.items() if name.startswith("d2lmini.exercises.")]
+
+
+def _figures() -> set[int]:
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    return set(pyplot.get_fignums()) if pyplot is not None else set()
 
 
 Setting = tuple[Callable[[], Any], Callable[[Any], Any]]  # how it is read, how it is put back
@@ -146,6 +179,7 @@ def _settings() -> list[Setting]:
         settings += [
             (torch.get_default_dtype, torch.set_default_dtype),
             (torch.get_default_device, torch.set_default_device),
+            (torch.get_num_threads, torch.set_num_threads),
         ]
     return settings
 
@@ -163,6 +197,7 @@ def _standard_torch(torch: Any) -> Iterator[None]:
         return
     torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
+    torch.set_num_threads(1)  # enough, and on a busy machine much quicker than two
     with (
         torch.inference_mode(False),
         torch.enable_grad(),

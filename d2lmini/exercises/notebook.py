@@ -1,40 +1,44 @@
-"""Run one learner's notebook and note what its checks find. A program of its own, run by `grade`.
+"""Run one learner's notebook as Jupyter does, and note what its checks find.
 
-    python -m d2lmini.exercises.notebook NOTEBOOK RESULTS SECONDS MEGABYTES
-
-IPython runs the cells, as it does for Jupyter: a cell ends where it fails, and the next one goes
-on. What has been found is written after every cell, so that it is there even if a later cell never
-ends.
+As a program it is the kernel that the notebook runs in: IPython's own, within limits.
 """
 
 import ast
+import asyncio
 import json
 import os
 import re
+import signal
 import sys
-import traceback
+import tempfile
+import time
 import warnings
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-__all__ = ["as_python", "checked", "code_cells", "limit_resources", "run", "text_of"]
+from d2lmini.exercises.definition import HANDED_OVER, RESULTS
+
+__all__ = ["Found", "checked", "code_cells", "run"]
 
 LARGEST_FILE = 64 * 2**20  # bytes
+# A learner's code gets no other variable of the environment: tokens may stand there.
+PASSED_ON = (
+    "APPDATA HOME LANG LC_ALL LOCALAPPDATA PATH SYSTEMROOT TEMP TMP TMPDIR USERPROFILE VIRTUAL_ENV"
+)
 CONFLICT = re.compile(r"^(<{7} |={7}$|>{7} )", re.MULTILINE)
 CHECK = re.compile(r"^@(?:\w+\.)*check\b.*\n(?:@.*\n)*(?:async )?(?:def|class) (\w+)", re.MULTILINE)
 
 
 def code_cells(path: Path) -> list[str]:
-    """Return the code cells of a notebook as plain Python; ValueError if it is not a notebook."""
+    """Return the code cells of a notebook; ValueError in words if it is not a notebook."""
     text = text_of(path)
     if not text.strip():
         raise ValueError("not a notebook: the file is empty")
     try:
         notebook = json.loads(text)
         cells = notebook["cells"]
-        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         why = f"{type(error).__name__}: {error}"
         if isinstance(error, json.JSONDecodeError) and CONFLICT.search(text):
@@ -42,7 +46,6 @@ def code_cells(path: Path) -> list[str]:
         elif '"worksheets"' in text:
             why = "it has format 3: save it again with Jupyter, which writes format 4"
         raise ValueError(f"not a notebook: {why}") from error
-    return [as_python(source) for source in sources]
 
 
 def text_of(path: Path) -> str:
@@ -58,12 +61,9 @@ def text_of(path: Path) -> str:
         raise ValueError(f"not a notebook: UnicodeDecodeError: {error}") from error
 
 
-def as_python(source: str) -> str:
+def _as_python(source: str) -> str:
     """Turn magics, ``!`` and ``?`` into calls of ``get_ipython()``, by IPython's own rules."""
-    try:
-        rules = import_module("IPython.core.inputtransformer2")
-    except ImportError:
-        raise ValueError("grading needs IPython to read cells: pip install ipython") from None
+    rules = import_module("IPython.core.inputtransformer2")
     try:
         text: str = rules.TransformerManager().transform_cell(source)
     except Exception:  # a cell that Jupyter could not run either
@@ -71,12 +71,12 @@ def as_python(source: str) -> str:
     return text
 
 
-def parsed(source: str, file: str = "<cell>") -> list[ast.stmt]:
+def _parsed(source: str) -> list[ast.stmt]:
     """Return the statements of a cell; SyntaxError for whatever Python cannot read."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a learner may have escaped for nothing
-            return ast.parse(source, file).body
+            return ast.parse(_as_python(source)).body
     except (
         ValueError,
         RecursionError,
@@ -91,7 +91,7 @@ def checked(cells: list[str]) -> dict[str, int]:
     checks = {"check"}
     for number, source in enumerate(cells, 1):
         try:
-            nodes = [node for statement in parsed(source) for node in ast.walk(statement)]
+            nodes = [node for statement in _parsed(source) for node in ast.walk(statement)]
         except SyntaxError:
             found = set(CHECK.findall(source))
         else:
@@ -113,7 +113,7 @@ def _checked_by(node: ast.AST, checks: set[str]) -> list[str]:
         return [_name_given(found[0]) or node.name] if found else []
     match node:
         case ast.Call(ast.Attribute(attr="run_cell_magic"), [_, _, ast.Constant(str(body))]):
-            return list(checked([as_python(body)]))
+            return list(checked([body]))
     if isinstance(node, ast.Call) and _is_check(node, checks) and node.args:
         (answer, *_) = node.args
         named = _name_given(node) or (answer.id if isinstance(answer, ast.Name) else "")
@@ -134,14 +134,120 @@ def _name_given(node: ast.expr) -> str:
     return str(given[0]) if given else ""
 
 
-def limit_resources(seconds: int, megabytes: int) -> None:
+class Found(TypedDict):
+    """What has come out of a notebook."""
+
+    results: list[dict[str, Any]]  # of each check, in order
+    failed_cells: list[dict[str, Any]]  # "cell", counted from 1, and "error"
+    problem: str | None  # why it did not come to its end
+
+
+def run(cells: list[str], seconds: int, megabytes: int) -> Found:
+    """Run the cells as Jupyter does: one that fails ends there, and the next one runs.
+
+    The kernel works in an empty folder of its own. It is stopped when the time is up, with all that
+    it has started; what the checks have found until then is kept, since each writes it at once.
+    """
+    try:
+        nbclient, nbformat = import_module("nbclient"), import_module("nbformat")
+        client, spec = import_module("jupyter_client"), import_module("jupyter_client.kernelspec")
+        import_module("ipykernel")
+    except ImportError as error:
+        raise ValueError(
+            f"grading runs a notebook as Jupyter does, and there is no {error.name}: "
+            "pip install nbclient ipykernel"
+        ) from None
+    legal = [source.encode("utf-8", "replace").decode() for source in cells]  # no half of an emoji
+    sources = [nbformat.v4.new_code_cell(source) for source in legal]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        results, work = folder / "results.jsonl", folder / "work"
+        work.mkdir()
+        kernel = [sys.executable, "-X", "utf8", "-m", __name__, str(seconds), str(megabytes)]
+        (folder / "learner").mkdir()
+        (folder / "learner" / "kernel.json").write_text(
+            json.dumps({"argv": [*kernel, "-f", "{connection_file}"], "display_name": "Python"})
+        )
+        manager = client.AsyncKernelManager(
+            kernel_name="learner",
+            kernel_spec_manager=spec.KernelSpecManager(kernel_dirs=[name]),
+            connection_file=str(folder / "connection.json"),
+        )
+        player = nbclient.NotebookClient(
+            nbformat.v4.new_notebook(cells=sources),
+            km=manager,
+            allow_errors=True,
+            timeout=None,
+            shutdown_kernel="immediate",
+        )
+        with (folder / "said.txt").open("wb") as said:
+            played = _played(player, seconds, env=_environment(folder), cwd=str(work), stderr=said)
+            problem = asyncio.run(played)
+        failed = [
+            {"cell": number, "error": f"{output.ename}: {output.evalue}"[:300]}
+            for number, cell in enumerate(sources, 1)
+            for output in cell.outputs
+            if output.output_type == "error"
+        ]
+        return {"results": _read(results), "failed_cells": failed, "problem": problem}
+
+
+async def _played(player: Any, seconds: int, **options: Any) -> str | None:
+    """Run all cells in a new kernel; return why it did not come to the end."""
+    running = 0
+
+    async def play() -> None:
+        nonlocal running
+        async with player.async_setup_kernel(cleanup_kc=True, **options):
+            if sys.platform != "win32":  # Ctrl-C is for the command, which then says what it has
+                asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+            for running, cell in enumerate(player.nb.cells, 1):
+                await player.async_execute_cell(cell, running - 1)
+
+    began = time.monotonic()
+    try:
+        await asyncio.wait_for(play(), seconds)
+    except (TimeoutError, RuntimeError, OSError) as error:
+        if time.monotonic() - began >= seconds:  # a kernel that is stopped may be found dead first
+            return f"stopped after {seconds} seconds, in code cell {running}"
+        if running == 0:
+            return f"no kernel could be started: {error}"
+        return f"the kernel ended in code cell {running}"
+    return None
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    environment = {name: os.environ[name] for name in PASSED_ON.split() if name in os.environ}
+    return environment | {
+        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+        "OMP_NUM_THREADS": "1",
+        "IPYTHONDIR": str(folder / "ipython"),  # without the teacher's own start-up files
+        "PIP_NO_INDEX": "1",  # %pip install puts nothing into the teacher's environment
+        RESULTS: str(folder / "results.jsonl"),
+    }
+
+
+def _read(results: Path) -> list[dict[str, Any]]:
+    """Read what the checks have found; a learner's code may have written anything there."""
+    found = []
+    try:
+        for line in text_of(results).splitlines():
+            result = json.loads(line)
+            if all(isinstance(result[name], kind) for name, kind in HANDED_OVER.items()):
+                found.append(result)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    return found
+
+
+def _limit_resources(seconds: int, megabytes: int) -> None:
     """Limit this process, where the system can: CPU time, memory, size of files."""
     if sys.platform in ("win32", "emscripten"):
         return
     import resource
 
     for kind, most in (
-        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CPU, 2 * seconds),  # of what has left the kernel's group
         (resource.RLIMIT_AS, megabytes * 2**20),
         (resource.RLIMIT_FSIZE, LARGEST_FILE),
         (resource.RLIMIT_CORE, 0),
@@ -151,98 +257,9 @@ def limit_resources(seconds: int, megabytes: int) -> None:
         resource.setrlimit(kind, (allowed, hard))
 
 
-def shell_for_grading() -> Any:
-    """Return IPython's own shell, in which a cell starts no other program and asks nobody."""
-    from IPython.core.error import UsageError
-    from IPython.core.interactiveshell import InteractiveShell
-    from IPython.core.magics.script import ScriptMagics
-    from IPython.utils.text import SList
-
-    class Shell(InteractiveShell):
-        def system(self, command: str) -> None:
-            """Leave out ``!pip install``."""
-
-        def showtraceback(self, *error: Any, **how: Any) -> None:
-            """Say nothing: `errors_of` does."""
-
-        showsyntaxerror = showtraceback
-
-        def enable_gui(self, gui: str | None = None) -> None:
-            """Open no window for a plot."""
-
-        def getoutput(self, *command: Any, **how: Any) -> Any:
-            """Return nothing for ``files = !ls``, in the form that IPython gives it."""
-            return SList()
-
-        def run_line_magic(self, name: str, line: str, _stack_depth: int = 1) -> Any:
-            """Leave out what only another program knows, such as a setting of its plots."""
-            with suppress(UsageError):
-                return super().run_line_magic(name, line, _stack_depth + 1)
-
-    setattr(ScriptMagics, "shebang", lambda *script: None)  # noqa: B010, ``%%bash`` and the like
-    shell = Shell.instance(history_manager=None)
-    return shell
-
-
-def errors_of(result: Any) -> list[str]:
-    """Return why a cell failed; a cell of a language that nobody knows here did not."""
-    error = result.error_before_exec or result.error_in_exec
-    if error is None or type(error).__name__ == "UsageError":
-        return []
-    lines = [
-        line
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if frame.f_code.co_filename.startswith(("<ipython-input", "<cell"))
-    ]
-    return [_error(error) + (f" (line {lines[-1]})" if lines else "")]
-
-
-def _error(error: BaseException) -> str:
-    try:
-        message = str(error)
-    except BaseException:
-        message = ""
-    return f"{type(error).__name__}: {message}"[:300]
-
-
-def run(cells: list[str], results: Path) -> None:
-    """Run the cells one after the other, each whatever the ones before it did."""
-    from d2lmini.exercises import _last
-
-    shell, process = shell_for_grading(), os.getpid()
-    sys.path[0] = ""  # the folder of the moment, as in a notebook
-    failed: list[dict[str, Any]] = []
-    for number, source in enumerate(cells, 1):
-        _write(results, _last, failed, number)
-        errors = errors_of(shell.run_cell(source))
-        if os.getpid() != process:  # a copy that a cell has made of the process
-            os._exit(0)
-        failed += [{"cell": number, "error": error} for error in errors]
-    _write(results, _last, failed, None)
-
-
-def _write(results: Path, last: Any, failed: list[dict[str, Any]], running: int | None) -> None:
-    """Write what is known when a cell begins, or, with no cell running, at the end."""
-    found = [
-        {
-            "name": result.name,
-            "status": result.status,
-            "head": result.head,
-            "mistake": result.mistake,
-            "says": result.says,
-        }
-        for result in last.values()
-    ]
-    everything = {"results": found, "failed_cells": failed, "running": running}
-    written = results.with_suffix(".part")
-    written.write_text(json.dumps(everything), "utf-8")
-    written.replace(results)
-
-
 if __name__ == "__main__":
-    given, where, *limits = sys.argv[1:]
-    learners_cells = code_cells(Path(given))
-    limit_resources(*map(int, limits))
-    run(learners_cells, Path(where))
-    sys.stderr.flush()
-    os._exit(0)  # threads that a cell has left running end here
+    from ipykernel.kernelapp import IPKernelApp
+
+    _limit_resources(*map(int, sys.argv[1:3]))
+    del sys.argv[1:3]
+    IPKernelApp.launch_instance()

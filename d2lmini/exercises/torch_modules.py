@@ -23,7 +23,7 @@ def call_with_the_weights_of(reference: Build) -> Callable[..., Any]:
             raise TypeError(f"expected a subclass of nn.Module, got {type(module).__name__}")
         theirs, ours = _shapes(module), _shapes(expected)
         if theirs != ours:
-            raise ValueError(f"the parameters are {_in_words(theirs)}; expected {_in_words(ours)}")
+            raise ValueError(f"the parameters differ: {_difference(theirs, ours)}")
         rng = np.random.default_rng(0)
         weights = {name: rng.integers(-2, 3, shape) / 2.0 for name, shape in ours.items()}
         # Not strict: a buffer, such as a mask or a scale, is the learner's own affair.
@@ -82,5 +82,16 @@ def _shapes(module: Any) -> dict[str, tuple[int, ...]]:
     return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
 
 
-def _in_words(shapes: dict[str, tuple[int, ...]]) -> str:
-    return ", ".join(f"{name} {shape}" for name, shape in sorted(shapes.items())) or "none"
+def _difference(theirs: dict[str, tuple[int, ...]], ours: dict[str, tuple[int, ...]]) -> str:
+    """Say which parameters are missing, which are not asked for, and which have another shape."""
+    missing = [f"{name} {shape}" for name, shape in ours.items() if name not in theirs]
+    extra = [f"{name} {shape}" for name, shape in theirs.items() if name not in ours]
+    other = [
+        f"{name} has shape {theirs[name]}, not {shape}"
+        for name, shape in ours.items()
+        if theirs.get(name, shape) != shape
+    ]
+    parts = [", ".join(other)]
+    parts += [f"missing {', '.join(missing)}"] if missing else []
+    parts += [f"not asked for {', '.join(extra)}"] if extra else []
+    return "; ".join(part for part in parts if part)

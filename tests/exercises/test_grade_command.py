@@ -12,7 +12,7 @@ from answers import on
 
 from d2lmini.exercises import exercises, find
 from d2lmini.exercises.__main__ import grade_notebook, main
-from d2lmini.exercises.notebook import as_python, checked
+from d2lmini.exercises.notebook import checked
 
 IMPORTS = "import numpy as np\n%matplotlib inline"
 IMPORT = "from d2lmini.exercises import check, hint, solution"
@@ -123,6 +123,26 @@ def test_the_last_check_of_an_exercise_counts(tmp_path):
     assert statuses(grade_notebook(write(tmp_path / "b.ipynb", wrong, right)))["softmax"] == "pass"
 
 
+def test_cells_that_fail_do_not_stop_the_others(tmp_path):
+    report = grade_notebook(
+        write(
+            tmp_path / "fails.ipynb",
+            "1 / 0",
+            "raise SystemExit",
+            "this is no Python :",
+            "!ls",
+            "print('a lot ' * 10_000_000)",
+            "%%time\nx = 1",
+            "display(x)",
+            solved(find("softmax")),
+        )
+    )
+    assert report["problem"] is None
+    assert statuses(report)["softmax"] == "pass"
+    errors = {cell["cell"]: cell["error"].split(":")[0] for cell in report["failed_cells"]}
+    assert errors == {3: "ZeroDivisionError", 4: "SystemExit", 5: "SyntaxError"}
+
+
 def test_an_endless_notebook_is_stopped_with_all_that_it_has_started(tmp_path):
     marker = tmp_path / "alive"
     child = f"import time\nwhile True:\n    open({str(marker)!r}, 'w').close(); time.sleep(0.05)"
@@ -136,10 +156,10 @@ def test_an_endless_notebook_is_stopped_with_all_that_it_has_started(tmp_path):
         ),
         seconds=6,
     )
-    assert report["problem"] == "stopped after 6 seconds"
+    assert report["problem"] == "stopped after 6 seconds, in code cell 5"
     assert statuses(report)["softmax"] == "pass"  # what was found before is kept
     unseen = next(e for e in report["exercises"] if e["name"] == "weighted_average")
-    assert (unseen["status"], unseen["head"]) == ("not reached", "stopped after 6 seconds")
+    assert (unseen["status"], unseen["head"]) == ("not reached", report["problem"])
     if sys.platform != "win32":
         time.sleep(0.5)
         marker.unlink(missing_ok=True)
@@ -172,7 +192,7 @@ def test_memory_is_limited(tmp_path):
     report = grade_notebook(write(tmp_path / "memory.ipynb", *cells), megabytes=3000)
     found = statuses(report)
     assert (found["softmax"], found["weighted_average"]) == ("error", "pass")
-    assert report["failed_cells"] == [{"cell": 4, "error": "MemoryError:  (line 1)"}]
+    assert report["failed_cells"] == [{"cell": 4, "error": "MemoryError: "}]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of file size on Windows")
@@ -193,8 +213,16 @@ def test_a_crash_of_python_loses_only_what_comes_after(tmp_path):
     report = grade_notebook(
         write(tmp_path / "crash.ipynb", solved(find("softmax")), "import os; os._exit(7)")
     )
-    assert report["problem"] == "the process ended with status 7"
+    assert report["problem"] == "the kernel ended in code cell 4"
     assert statuses(report)["softmax"] == "pass"
+
+
+def test_secrets_in_the_environment_are_not_passed_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_SECRET_TOKEN", "hidden")
+    cell = "import os\nassert 'MY_SECRET_TOKEN' not in os.environ\nassert os.environ['PATH']"
+    report = grade_notebook(write(tmp_path / "a.ipynb", cell))
+    assert report["failed_cells"] == []
+    assert report["exercises"] == []
 
 
 @pytest.mark.parametrize(
@@ -301,68 +329,52 @@ def test_a_notebook_with_modules_where_there_is_no_torch(tmp_path):
 
 # otter-grader#604, #756: a right answer in a notebook as people write them
 OTHERS = {
-    "system": "!pip install einops\nfiles = !ls\nassert files == [] == files.l",
-    "help": "np.exp?\n?np.exp\nnp.*load*?\nnp.exp??",
-    "time it": "t = %timeit -o -n 1 sum(range(9))\nx = %time sum([1, 2])\nassert x == 3",
-    "shell cell": "%%bash\nif true; then touch made; fi",
-    "no program was run": "import os; assert not os.path.exists('made')",
+    "help": "np.exp?",
+    "time it": "t = %timeit -o -n 1 sum(range(9))",
     "another language": "%%javascript\nalert('hi');",
-    "magic in a block": "if True:\n    %pip install einops",
-    "percent in brackets": "x = (7\n     % 4)\nassert x == 3",
+    "await": "import asyncio\nawait asyncio.sleep(0)",
     "annotations": "from __future__ import annotations",
-    "a profile": "%prun -q x = 3\nassert x == 3",
-    "a captured cell has a name": "%%capture out\nprint('a')\nx = 1",
-    "what it caught": "assert out.stdout == 'a\\n'",
-    "cell of an unknown extension": "%%manim -qm Scene\nit's no Python",
+    "the value of a timed call": "x = %time sum([1, 2])\nassert x == 3",
+    "a captured cell": "%%capture out\nprint('a')\nx = 1",
+    "what a notebook prints": "assert out.stdout == 'a\\n'",
     "plots": "%config InlineBackend.figure_formats = ['svg']\n%load_ext autoreload\n%autoreload 2",
-    "a folder": "import os; os.mkdir('x')\n%cd x\nassert os.path.isdir('../x')",
-    "a file": "%%writefile mine.py\nz = 3",
-    "in the folder of the moment": "import mine; assert mine.z == 3",
-    "a script": "%run mine.py\nassert z == 3",
-    "IPython's own": "from IPython import get_ipython\nget_ipython().run_line_magic('who', '')",
-    "timed loop": "%%timeit -n 1 -r 1 x = 3\nx + 1",
-    "a task": "import asyncio\ntask = asyncio.create_task(asyncio.sleep(0, 5))\n"
-    "assert await task == 5",
+    "a module of its own": "%%writefile my.py\nA = 1",
+    "its import": "from my import A\nassert A == 1",
     "main": "if __name__ == '__main__':\n    x = 1\nassert x == 1",
     "what a cell defines": "import pickle\nclass A: pass\npickle.loads(pickle.dumps(A()))",
-    "annotated data": "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: 'int' = 1\n"
-    "import typing; typing.get_type_hints(A)",
-    "shown": "display(x)",
-    "much": "print('a lot ' * 10_000_000)",
-    "no secrets": "import os\nassert 'MY_SECRET_TOKEN' not in os.environ and os.environ['PATH']",
+    "what is installed": "%pip install numpy",
+}
+PROCESSES = {
     "a thread that never ends": "import threading, time\n"
     "threading.Thread(target=lambda: time.sleep(10**6)).start()",
-    "a copy of the process": "import os\npid = os.fork() if hasattr(os, 'fork') else 1",
     "closed output": "import sys\nsys.stdout = open('out.txt', 'w')",
 }
 
 
-def test_a_right_answer_beside_what_is_not_python(tmp_path, monkeypatch):
-    monkeypatch.setenv("MY_SECRET_TOKEN", "hidden")
+def test_a_right_answer_beside_what_is_not_python(tmp_path):
     report = grade_notebook(write(tmp_path / "a.ipynb", *OTHERS.values(), solved(find("softmax"))))
     names = [*OTHERS]
     assert {names[cell["cell"] - 3]: cell["error"] for cell in report["failed_cells"]} == {}
     assert (report["problem"], statuses(report)["softmax"]) == (None, "pass")
 
 
+@pytest.mark.parametrize("source", PROCESSES.values(), ids=PROCESSES)
+def test_a_right_answer_after_a_thread_or_without_an_output(tmp_path, source):
+    report = grade_notebook(write(tmp_path / "a.ipynb", source, solved(find("softmax"))))
+    assert (report["problem"], report["failed_cells"]) == (None, [])
+    assert statuses(report)["softmax"] == "pass"
+
+
 FAILS = {
-    "asks": ("name = input('Who? ')", "EOFError"),
+    "asks": ("name = input('Who? ')", "StdinNotImplementedError"),
     "leaves": ("import sys; sys.exit(3)", "SystemExit"),
-    "debugs": ("breakpoint()", "BdbQuit"),
-    "half an emoji": ("x = '\ud83d'", "UnicodeEncodeError"),
     "no character": ("x = '\0'", "SyntaxError"),
-    "deep": ("x = " + "-" * 10**5 + "1", "MemoryError"),
-    "no Python": ("this is no Python :", "SyntaxError"),
-    "no such file": ("%run nowhere.py", "Exception: File"),
+    "a loop in a loop": ("import asyncio\nasyncio.run(asyncio.sleep(0))", "RuntimeError"),
     "a module of another place": ("%%time\nimport nowhere\nx = 1", "ModuleNotFoundError"),
-    "a number": ("1 / 0\nnot_run = 1", "ZeroDivisionError: division by zero (line 1)"),
-    "its cell ended there": ("assert 'not_run' not in globals()", "none"),
-    "no words": ("class E(Exception):\n    def __str__(self): raise SystemExit\nraise E", "E: "),
 }
 
 
 def test_a_right_answer_beside_what_fails(tmp_path):
-    """As in Jupyter, a cell ends where it fails, and the next one runs."""
     cells = [source for source, _ in FAILS.values()]
     report = grade_notebook(write(tmp_path / "a.ipynb", *cells, solved(find("softmax"))))
     errors = {cell["cell"]: cell["error"] for cell in report["failed_cells"]}
@@ -370,6 +382,26 @@ def test_a_right_answer_beside_what_fails(tmp_path):
         assert errors.pop(number, "none").startswith(error), name
     assert errors == {}
     assert (report["problem"], statuses(report)["softmax"]) == (None, "pass")
+
+
+def test_a_cell_ends_where_it_fails_as_in_jupyter(tmp_path):
+    cells = ["x = 1\n1 / 0\nx = 2", "assert x == 1"]
+    report = grade_notebook(write(tmp_path / "a.ipynb", *cells))
+    assert [cell["cell"] for cell in report["failed_cells"]] == [3]
+
+
+def test_a_renamed_function_is_said_in_its_own_row(tmp_path):
+    cell = "@check\ndef sofmax(scores):\n    return scores"
+    report = grade_notebook(write(tmp_path / "a.ipynb", cell, find("weighted_average").starter))
+    (found,) = (e for e in report["exercises"] if e["name"] == "softmax")
+    assert found["head"] == "not in the notebook; is 'sofmax' meant for it?"
+
+
+def test_a_broken_notebook_counts_0_of_all(tmp_path):
+    for name, text in (("02-hers.ipynb", "{"), ("02-his.ipynb", "")):
+        (tmp_path / name).write_text(text)
+        report = grade_notebook(tmp_path / name)
+        assert (report["passed"], report["of"]) == (0, len(exercises(2)))
 
 
 def test_one_word_for_each_reason(tmp_path):
@@ -394,42 +426,41 @@ def test_a_process_that_ends_early_is_a_problem(tmp_path, capsys):
     cells = [solved(find("softmax")), "import os; os._exit(0)", solved(find("weighted_average"))]
     path = write(tmp_path / "a.ipynb", *cells)
     assert main(["grade", str(path)]) == 1
-    assert "the process ended early, in code cell 4" in capsys.readouterr().out
+    assert "the kernel ended in code cell 4" in capsys.readouterr().out
     assert statuses(grade_notebook(path))["softmax"] == "pass"
 
 
 @pytest.mark.parametrize(
     "what",
     [
-        "open(name, 'w').write(json.dumps({'results': [{}], 'failed_cells': []}))",
+        "open(name, 'w').write('{}')",
         "open(name, 'w').write('[' * 10**5)",
-        "os.remove(name); os.mkfifo(name)",
-        "os.remove(name); os.symlink('/dev/zero', name)",
-        "os.remove(name); os.mkdir(name)",
+        "os.mkfifo(name)",
+        "os.symlink('/dev/zero', name)",
+        "os.mkdir(name)",
         "shutil.rmtree(os.path.dirname(name))",
     ],
 )
 def test_results_that_a_learner_has_written_are_no_results(tmp_path, what):
-    cell = f"import json, os, shutil, sys\nname = sys.argv[2]\n{what}\nos._exit(0)"
+    cell = f"import os, shutil\nname = os.environ['D2LMINI_RESULTS']\n{what}\nos._exit(0)"
     report = grade_notebook(write(tmp_path / "a.ipynb", cell))
-    assert report["problem"] == "it left no results"
+    assert report["problem"] == "the kernel ended in code cell 3"
     assert report["exercises"] == []
 
 
 def test_one_notebook_cannot_take_the_others_with_it(tmp_path, capsys):
     """Half of an emoji, and orders to a terminal, in the message of an error."""
-    half = "raise ValueError('\\ud83d')"
+    half = "raise ValueError('\ud83d \\ud83d')"
     orders = "raise ValueError('\\x1b[2J\\x1b]0;title\\x07 \\u202e')"
     write(tmp_path / "a.ipynb", half, orders)
     write(tmp_path / "b.ipynb", solved(find("softmax")))
     assert main(["grade", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert "\\ud83d" in said
     assert "\\x1b[2J" in said
     assert not {"\x1b", "\x07", "\u202e"} & set(said)
     a, b = json.loads(Path("grades.json").read_text("utf-8"))["notebooks"]
     assert b["passed"] == 1
-    assert a["failed_cells"][0]["error"] == "ValueError: \ud83d (line 1)"
+    assert a["failed_cells"][-1]["error"].startswith("ValueError: \x1b[2J")
 
 
 def test_a_folder_for_each_learner(tmp_path, capsys):
@@ -503,19 +534,13 @@ def test_output_in_any_encoding(tmp_path, encoding):
     assert Path("grades.json").exists()
 
 
-def test_only_what_is_not_python_is_changed():
-    assert as_python("x = (7\n     % 4)\n") == "x = (7\n     % 4)\n"
-    assert as_python("if True:\n    %pip install x").startswith("if True:\n    get_ipython()")
-    assert as_python("not Python :\n") == "not Python :\n"
-
-
 def test_what_is_checked_is_found_however_it_is_written():
     cells = [
         "@check\ndef my_softmax(s): ...",
         "import d2lmini.exercises as ex\n@ex.check(name='attention')\ndef f(q, k, v): ...",
         "check(merge_heads)\ncheck(lambda x: x, name='split_heads')",
         "@check\nclass OneHead(nn.Module):\n    oops =",
-        as_python("%%time\n!ls\n@check\ndef project(x): ..."),
+        "%%time\n!ls\n@check\ndef project(x): ...",
         "from d2lmini.exercises import check as test\n@test\ndef entropy(w): ...",
         "get_ipython().run_cell_magic()\nshell.run_cell_magic(*x)\nrun_cell_magic('time', '', 3)",
     ]
@@ -530,7 +555,7 @@ def test_what_is_checked_is_found_however_it_is_written():
     }
 
 
-def test_without_ipython_grading_says_what_is_missing(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
+def test_without_jupyter_grading_says_what_is_missing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "nbclient", None)
     assert main(["grade", str(write(tmp_path / "a.ipynb", "1"))]) == 1
-    assert "pip install ipython" in capsys.readouterr().out
+    assert "there is no nbclient: pip install" in capsys.readouterr().out

@@ -99,16 +99,18 @@ EQUAL = {
     ("masked_softmax", "weights"): WEIGHTS | {"shifted"},
     ("attention", "key"): {"shifted"},
     ("count_parameters", "parameters"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
-    ("followed_score", "weights"): WEIGHTS | {"shifted"},  # at least one of them is 0
-    ("followed_score", "scores"): WEIGHTS,
     ("sinusoidal_positions", "positions"): {"clipped"},
     ("lookup_score", "weights"): WEIGHTS | {"shifted", "squeezed"},
     ("lookup_score", "score"): WEIGHTS | {"squeezed"},
-    ("looks_one_back", "weights"): WEIGHTS | {"rounded", "shifted"},
-    ("looks_one_back", "head"): NOT_NEGATIVE
-    | {"cast to int", "rounded", "single digits", "squeezed"},
-    ("resting_heads", "weights"): WEIGHTS | {"rounded", "shifted"},
-    ("resting_heads", "share"): WEIGHTS,
+    ("who_told", "parts"): {"shifted"},  # adds the same to every key
+    ("logit_lens", "gain"): {"squeezed"},
+    ("logit_lens", "embedding"): {"shifted"},
+    ("logit_lens", "probabilities"): WEIGHTS,
+    ("share_of_first", "weights"): WEIGHTS | {"shifted"},  # at least one of them is 0
+    ("share_of_first", "value"): {"absolute", "sorted", "reversed"},  # only lengths count
+    ("share_of_first", "shares"): WEIGHTS,
+    ("fair_control", "loudness"): NOT_NEGATIVE | {"shifted"},
+    ("fair_control", "control"): NOT_NEGATIVE | {"cast to int", "rounded", "single digits"},
     ("cache_bytes", "bytes"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
     ("tiled_attention", "key"): {"shifted"},
     ("merge_parts", "largest"): ONE_COLUMN,
@@ -187,7 +189,7 @@ SLIPS = [
     ("keep_window", "keys[-window:]", "keys[-min(window, 4) :]"),
     ("lookup_score", "reversed(range(i))", "reversed(range(max(0, i - 3), i))"),
     # Another middle than the mean.
-    ("looks_one_back", "before.mean(axis=-1)", "np.median(before, axis=-1)"),
+    ("who_told", "others.mean(axis=1)", "np.median(others, axis=1)"),
     # What is right for numbers, and learns nothing.
     ("OneHead", "scores.softmax(dim=-1) @ value", "(scores.softmax(dim=-1) @ value).detach()"),
     ("OneHead", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).detach() @ value"),

@@ -256,37 +256,50 @@ def causal_heads(embed_dim, num_heads, x):
     return [multi_head_attention(item, *weights, num_heads, mask=mask) for item in x.astype(float)]
 
 
-def followed_score(weights, period):
-    n = weights.shape[-1]
-    return [
-        [sum(head[i][i - period + 1] for i in range(n - period, n)) / period for head in layer]
-        for layer in weights.tolist()
-    ]
+def who_told(parts, query, place):
+    leads = []
+    for part in parts.tolist():
+        scores = [
+            math.fsum(a * b for a, b in zip(key, query.tolist(), strict=True)) / len(query) ** 0.5
+            for key in part
+        ]
+        own = scores.pop(place)
+        leads.append(own - math.fsum(scores) / len(scores))
+    return leads
 
 
-def looks_one_back(weights):
-    found = (-1.0, 0, 0)
-    for layer, head in np.ndindex(weights.shape[:2]):
-        rows = weights[layer, head].tolist()
-        mean = math.fsum(rows[i][i - 1] for i in range(2, len(rows))) / (len(rows) - 2)
-        found = max(found, (mean, layer + 1, head + 1))
-    return found[1:]
+def logit_lens(states, gain, embedding):
+    rows = []
+    for state in states.tolist():
+        size = math.sqrt(math.fsum(x * x for x in state) / len(state))
+        read = [x / size * g for x, g in zip(state, gain.tolist(), strict=True)]
+        e = [
+            math.exp(math.fsum(a * b for a, b in zip(read, word, strict=True)))
+            for word in embedding.tolist()
+        ]
+        rows.append([x / math.fsum(e) for x in e])
+    return rows
 
 
-def resting_heads(weights):
-    def rests(head):
-        return math.fsum(row[0] for row in head[1:]) / (len(head) - 1) > 0.5
+def share_of_first(weights, value):
+    shares = []
+    for head, vectors in zip(weights.tolist(), value.tolist(), strict=True):
+        handed = [w * math.hypot(*v) for w, v in zip(head[-1], vectors, strict=True)]
+        shares.append(handed[0] / math.fsum(handed))
+    return shares
 
-    return [sum(map(rests, layer)) / len(layer) for layer in weights.tolist()]
 
-
-def without_heads(heads, w_o, off):
-    h, n, d = heads.shape
-    out = np.zeros((n, w_o.shape[1]))
-    for head, token, i in np.ndindex(h, n, d):
-        if head + 1 not in off:
-            out[token] += heads[head, token, i] * w_o[head * d + i]
-    return out
+def fair_control(loudness, taken):
+    used, chosen = [tuple(head) for head in taken.tolist()], []
+    for layer, head in taken.tolist():
+        nearest = None
+        for at in np.ndindex(loudness.shape):
+            gap = abs(loudness[at] - loudness[layer, head])
+            if at not in used and (nearest is None or gap < nearest[0]):
+                nearest = gap, at
+        used.append(nearest[1])
+        chosen.append(nearest[1])
+    return chosen
 
 
 def cache_bytes(tokens, layers, kv_heads, head_width, bytes_per_number):
@@ -428,10 +441,10 @@ LOOPS = {
     "decode_step": decode_step,
     "grouped_attention": grouped_attention,
     "head_importance": head_importance,
-    "followed_score": followed_score,
-    "looks_one_back": looks_one_back,
-    "resting_heads": resting_heads,
-    "without_heads": without_heads,
+    "who_told": who_told,
+    "logit_lens": logit_lens,
+    "share_of_first": share_of_first,
+    "fair_control": fair_control,
     "cache_bytes": cache_bytes,
     "merge_parts": merge_parts,
     "keep_window": keep_window,
@@ -441,6 +454,7 @@ LOOPS = {
     "padded_attention": padded_attention,
     "window_mask": window_mask,
     "dropped_attention": dropped_attention,
+    "finds_no_fault": lambda name: name.startswith("a right one"),
 }
 
 

@@ -16,7 +16,7 @@ import oracles
 import pytest
 
 from d2lmini import KeyValueCache
-from d2lmini.models import SmolLM, load_lookup, load_readings, pieces, smollm
+from d2lmini.models import SmolLM, load_readings, load_trials, pieces, smollm
 from d2lmini.models.pieces import LETTERS, BytePieces
 
 WIDTH, HIDDEN, D = 18, 7, 2  # 9 heads of 2
@@ -328,8 +328,7 @@ def test_the_page_shows_the_code_as_it_is():
         return textwrap.dedent(inspect.getsource(function)).strip()
 
     layer = f"{source(smollm.rms_norm)}\n\n\n{source(smollm.block)}"
-    for shown in layer, source(smollm.SmolLM._logits):
-        assert f"```python\n{shown}\n```" in text
+    assert f"```python\n{layer}\n```" in text
 
 
 # ---------------------------------------------------------------------------------- the real model
@@ -353,11 +352,11 @@ def test_the_committed_weights_are_what_the_model_gives(real, text):
 @pytest.mark.whole_model
 @needs_model
 def test_the_committed_ablations_are_what_the_model_gives(real):
-    lookup = load_lookup()
-    for k in 0, 1, 8:
-        (piece, chance), *_ = real.next_pieces(lookup.text, count=1, without=lookup.order[:k])
-        assert piece == lookup.answer
-        assert abs(chance - lookup.without_first[k]) < 1e-3
+    trials = load_trials()
+    for i, k in (0, 1), (0, 8), (7, 0), (18, 2):
+        found = dict(real.next_pieces(trials.texts[i], count=200, without=trials.eight[:k]))
+        chance = found.get(trials.answers[i], 0)
+        assert abs(chance - trials.without_looking[i, k]) < 1e-3
 
 
 @pytest.mark.whole_model

@@ -10,11 +10,12 @@ import pytest
 
 import d2lmini
 from d2lmini import attention, rotary
-from d2lmini.models import load_lookup, load_readings, stored
+from d2lmini.models import load_lookup, load_readings, load_trials, stored
 
 DATA = Path(d2lmini.__file__).parent / "data"
 READINGS = load_readings()
 LOOKUP = load_lookup()
+TRIALS = load_trials()
 
 
 @pytest.mark.parametrize("name", stored.SHA256)
@@ -24,7 +25,9 @@ def test_the_hash_in_the_code_is_that_of_the_file(name):
     assert found in (DATA / "README.md").read_text("utf8")
 
 
-@pytest.mark.parametrize("load", [load_readings, load_lookup, d2lmini.models.MiniLMLayer.load])
+@pytest.mark.parametrize(
+    "load", [load_readings, load_lookup, load_trials, d2lmini.models.MiniLMLayer.load]
+)
 def test_a_damaged_file_is_refused(load, monkeypatch, tmp_path):
     """One bit in the middle of the weights, which would still be read."""
     (tmp_path / "data").mkdir()
@@ -50,17 +53,6 @@ def test_readings_are_causal_weights_and_probabilities(text):
     assert chances[0] <= 1 and chances == sorted(chances, reverse=True) and sum(chances) < 1.001
 
 
-def test_what_the_chapter_claims_of_the_lookup():
-    pieces, weights, next_pieces = READINGS[LOOKUP.text]
-    assert next_pieces[0][0] == LOOKUP.answer == "by"
-    assert weights[18, 6, -1, pieces.index("by")] > 0.98
-    assert weights[16, 0, -1, -2] > 0.95
-    assert LOOKUP.order[0] == (19, 7)
-    assert LOOKUP.without_first[0] > 0.99 > 0.3 > LOOKUP.without_first[8]
-    assert LOOKUP.without_others.min() > 0.99
-    assert np.argwhere(LOOKUP.without_one < 0.9).tolist() == [[0, 8], [1, 0], [16, 0]]
-
-
 @pytest.mark.parametrize("name", LOOKUP.heads)
 def test_a_stored_head_gives_the_stored_weights(name):
     states, gain, w_q, w_k, w_v = LOOKUP.heads[name]
@@ -72,9 +64,49 @@ def test_a_stored_head_gives_the_stored_weights(name):
     np.testing.assert_allclose(found, expected, atol=2e-3)
 
 
+def test_the_stored_parts_add_up():
+    """The vectors, the scores and the trials were stored by themselves; they must agree."""
+    states, gain, w_q, w_k, _ = LOOKUP.heads[19, 7]
+    size = np.sqrt((states**2).mean(axis=-1, keepdims=True) + 1e-5)
+    query = rotary((states / size * gain) @ w_q, base=100_000.0)[-1]
+    tokens, scores = TRIALS.scores[LOOKUP.text]
+    assert tokens == READINGS[LOOKUP.text].pieces
+    for part, told in (
+        (states, scores.sum(0)),
+        (
+            LOOKUP.told,
+            scores[TRIALS.parts.index("17.1")],
+        ),
+    ):
+        found = rotary((part / size * gain) @ w_k, base=100_000.0) @ query / 8
+        np.testing.assert_allclose(found, told, atol=0.05)  # 181 roundings to float16
+    place = tokens.index(LOOKUP.answer)
+    lead = scores[:, place] - np.delete(scores, place, axis=1).mean(axis=1)
+    np.testing.assert_allclose(lead, TRIALS.lead[0], atol=0.02)
+    np.testing.assert_allclose(LOOKUP.last[18], states[-1], atol=0.02)
+    for (layer, head), chances in zip(TRIALS.alone, TRIALS.without_alone.T, strict=True):
+        np.testing.assert_allclose(LOOKUP.without_one[layer - 1, head - 1], chances[0], atol=2e-3)
+
+
+def test_the_trials_are_whole():
+    count = len(TRIALS.texts)
+    for name, array in TRIALS._asdict().items():
+        if isinstance(array, np.ndarray):
+            assert np.isfinite(array).all() if array.dtype.kind == "f" else array.size, name
+            first = {"fact": len(TRIALS.facts), "plac": 6}.get(name[:4], count)
+            assert len(array) == (count if name == "place" else first), name
+    assert not set(TRIALS.eight) & set(TRIALS.loud)
+    assert len(TRIALS.parts) == TRIALS.lead.shape[1] == 181
+    for one, other in zip(TRIALS.texts[::2], TRIALS.texts[1::2], strict=True):
+        assert sorted(one.split()) == sorted(other.split()), "the same text in the other order"
+
+
 def test_the_texts_are_those_of_the_builder(monkeypatch):
     scripts = Path(__file__).parents[2] / "scripts" / "data"
     monkeypatch.syspath_prepend(str(scripts))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    assert runpy.run_path(str(scripts / "build_smollm.py"))["TEXTS"] == tuple(READINGS)
-    del sys.modules["_shared"]  # a script beside it, which other tests load for themselves
+    trials = runpy.run_path(str(scripts / "build_smollm_trials.py"))
+    assert trials["TEXTS"] == tuple(READINGS)
+    assert trials["SHOWN"] == tuple(TRIALS.scores) and trials["FACTS"] == TRIALS.facts
+    for beside in "_shared", "build_smollm":  # other tests load them for themselves
+        del sys.modules[beside]

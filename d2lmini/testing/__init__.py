@@ -1,0 +1,199 @@
+"""Is this attention right? What must hold for every attention, run on your own (chapter 9)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from d2lmini.testing.invariants import (
+    INVARIANTS,
+    SMALLER,
+    Invariant,
+    Score,
+    Sizes,
+    Trial,
+    by_loops,
+    scaled_dot_product,
+)
+from d2lmini.testing.museum import EXHIBITS, Exhibit, named
+from d2lmini.testing.report import Finding, Report
+from d2lmini.testing.subject import LAYOUTS, MEANINGS, Subject
+
+__all__ = ["EXHIBITS", "INVARIANTS", "Exhibit", "Finding", "Report", "by_loops", "check_attention"]
+
+TOLERANCE = {"float16": 0.06, "float32": 1e-4, "float64": 1e-9}
+
+
+def check_attention(
+    attend: Callable[..., Any],
+    *,
+    arrays: str | None = None,
+    layout: str | None = None,
+    mask: str | None = None,
+    corner: str = "bottom-right",
+    no_keys: str = "zero",
+    always_causal: bool | None = None,
+    names: Mapping[str, str | None] | None = None,
+    score: Score = scaled_dot_product,
+) -> Report:
+    """Run the invariants of chapter 9 on an attention function, and say which it breaks.
+
+    Parameters
+    ----------
+    attend : callable
+        Called with query, key and value, and with a mask, a causal rule and a number of heads, if
+        it has arguments for them. It returns its output, or output and weights. It has no
+        parameters of its own: wrap a layer so that its projections are the identity.
+    arrays : "numpy", "torch" or "jax", optional
+        What it takes. Found out unless given, as all that follows.
+    layout : str, optional
+        "batch n d", "batch heads n d", "batch n heads d" or "n d".
+    mask : "attend", "hidden" or "additive", optional
+        What a mask means: True = may attend (the default), True = hidden, or numbers that are
+        added to the scores.
+    corner : "bottom-right" or "top-left"
+        Where the causal triangle begins if there are more keys than queries.
+    no_keys : "zero" or "any"
+        What a query gets that may attend to no key; "any" leaves it untried.
+    always_causal : bool, optional
+    names : mapping, optional
+        What its arguments are called, if they have unusual names, or None if there is none:
+        ``{"mask": "bias", "heads": None}``.
+    score : callable
+        Compares two vectors; the scaled dot product unless given.
+
+    Returns
+    -------
+    Report
+        False if every invariant holds, else a sequence of what is broken: each with its name, the
+        smallest input that shows it, what was expected and what came back.
+
+    Raises
+    ------
+    ValueError
+        For a convention that is not known.
+
+    Examples
+    --------
+    >>> from d2lmini import attention
+    >>> report = check_attention(attention)
+    >>> bool(report), report.held[:2]
+    (False, ('it_is_the_definition', 'weights_sum_to_one'))
+    >>> def forgets_the_scale(query, key, value):
+    ...     return attention(query * query.shape[-1] ** 0.5, key, value)
+    >>> report = check_attention(forgets_the_scale)
+    >>> report.names, report.exhibit.name
+    (['it_is_the_definition'], 'no scale')
+    """
+    if not callable(attend):
+        raise TypeError(f"attend must be a function, got {type(attend).__name__}")
+    _known("arrays", arrays, (None, "numpy", "torch", "jax"))
+    _known("layout", layout, (None, *LAYOUTS))
+    _known("mask", mask, (None, *MEANINGS))
+    _known("corner", corner, ("bottom-right", "top-left"))
+    _known("no_keys", no_keys, ("zero", "any"))
+    title = _title(attend)
+    try:
+        f = Subject(
+            attend,
+            arrays=arrays,
+            layout=layout,
+            mask=mask,
+            corner=corner,
+            no_keys=no_keys,
+            always_causal=always_causal,
+            names=names,
+            score=score,
+        )
+    except Exception as error:
+        says = "It can be called with query, key and value."
+        uncalled = Finding("it_can_be_called", says, "no mask", {}, "an output", _said(error))
+        return Report(title, (uncalled,))
+    broken: dict[str, Finding] = {}
+    held: list[str] = []
+    idle: list[str] = []
+    with f.one_thread():
+        for invariant in INVARIANTS:
+            finding, tried = _smallest(f, invariant)
+            if finding:
+                broken[finding.name] = finding
+            else:
+                (held if tried else idle).append(invariant.__name__)
+        exhibit = named(f, broken) if broken and score is scaled_dot_product else None
+        advice = _advice(f, broken)
+    found = f.conventions()
+    return Report(title, tuple(broken.values()), tuple(held), tuple(idle), found, exhibit, advice)
+
+
+def _known(name: str, value: Any, values: tuple[Any, ...]) -> None:
+    if value not in values:
+        wanted = ", ".join(repr(one) for one in values if one is not None)
+        raise ValueError(f"{name} must be one of {wanted}; got {value!r}")
+
+
+def _title(attend: Callable[..., Any]) -> str:
+    inner = getattr(attend, "func", attend)  # of a partial
+    return getattr(inner, "__name__", type(inner).__name__)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def _smallest(f: Subject, invariant: Invariant) -> tuple[Finding | None, bool]:
+    """Return what is broken, on the smallest input that shows it, and whether it was tried."""
+    finding, tried = _first(f, invariant, f.sizes(Sizes()))
+    for sizes in SMALLER if finding else ():
+        smaller, _ = _first(f, invariant, f.sizes(sizes))
+        if smaller:
+            return smaller, True
+    return finding, tried
+
+
+def _first(f: Subject, invariant: Invariant, sizes: Sizes) -> tuple[Finding | None, bool]:
+    """Return the first trial that fails, and whether there was any."""
+    name, says = invariant.__name__, (invariant.__doc__ or "").strip()
+    tried = False
+    try:
+        for trial in invariant(f, sizes):
+            tried = True
+            if not _agrees(f, trial):
+                return (
+                    Finding(name, says, trial.case, trial.inputs, trial.expected, trial.got),
+                    True,
+                )
+    except Exception as error:
+        shapes = ", ".join(f"{what} {was.shape}" for what, _, was in f.calls)
+        return Finding(name, says, f"called with {shapes}", {}, "an output", _said(error)), True
+    return None, tried
+
+
+def _agrees(f: Subject, trial: Trial) -> bool:
+    got, expected = trial.got, trial.expected
+    if isinstance(expected, list):
+        return bool(got == expected)
+    if got.shape != expected.shape:
+        return False
+    half = any(getattr(x, "dtype", None) == np.float16 for x in trial.inputs.values())
+    tolerance = max(TOLERANCE.get(str(got.dtype), 0.0), f.exactness, TOLERANCE["float16"] * half)
+    size = max(1.0, float(np.abs(expected).max(initial=0)))
+    return bool(np.allclose(got, expected, rtol=tolerance, atol=tolerance * size))
+
+
+def _advice(f: Subject, broken: Mapping[str, Finding]) -> str:
+    """Say whether another convention explains what is broken."""
+    if not broken:
+        return ""
+    others = {"mask": [m for m in MEANINGS if m != f.meaning] if f.masks else [],
+              "corner": ["top-left"] if True in f.causal and f.rectangles else []}  # fmt: skip
+    for convention, meanings in others.items():
+        attribute = "meaning" if convention == "mask" else convention
+        was = getattr(f, attribute)
+        for meaning in meanings:
+            setattr(f, attribute, meaning)
+            left = [one.__name__ for one in INVARIANTS if _first(f, one, f.sizes(Sizes()))[0]]
+            setattr(f, attribute, was)
+            if len(left) < len(broken) and "it_is_the_definition" not in left:
+                rest = f"{len(left)} of them" if left else "nothing"
+                return f'If it is meant, pass {convention}="{meaning}": then {rest} is broken.'
+    return ""

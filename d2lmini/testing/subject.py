@@ -1,0 +1,448 @@
+"""A function under test: how it is called, and its conventions, asked for or found out."""
+
+import contextlib
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from d2lmini.testing.invariants import Array, Score, Sizes, defined, scaled_dot_product, some
+
+__all__ = ["NAMES", "Subject"]
+
+# What the arguments are called elsewhere.
+NAMES = {
+    "mask": ("mask", "attn_mask", "attention_mask", "key_padding_mask", "padding_mask"),
+    "causal": ("causal", "is_causal"),
+    "heads": ("heads", "num_heads", "n_heads", "n_head", "nheads"),
+    "weights": ("need_weights", "return_weights", "return_attention", "output_attentions"),
+}
+LAYOUTS = {
+    "batch heads n d": "(batch, heads, n, d)",
+    "batch n d": "(batch, n, d)",
+    "batch n heads d": "(batch, n, heads, d)",
+    "n d": "(n, d)",
+}
+MEANINGS = {
+    "attend": "True = may attend",
+    "hidden": "True = hidden",
+    "additive": "added to the scores",
+}
+
+
+_REMEMBERED: dict[tuple[Any, ...], Array] = {}
+
+
+class BadAnswer(ValueError):
+    """What a function returned is no output of attention."""
+
+
+class Subject:
+    """A function, called as ``f(query, key, value, mask=…, causal=…, heads=…)``.
+
+    The arrays are NumPy's, of shape (batch, n, heads · d); what the function itself wants is made
+    of them, and its output comes back as they are.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        names: Mapping[str, str | None] | None = None,
+        arrays: str | None = None,
+        layout: str | None = None,
+        mask: str | None = None,
+        corner: str = "bottom-right",
+        no_keys: str = "zero",
+        always_causal: bool | None = None,
+        score: Score = scaled_dot_product,
+    ) -> None:
+        self.function, self.score = function, score
+        self.corner, self.no_keys = corner, no_keys
+        self.names = {**_names(function), **(names or {})}
+        if not names:
+            self._forget_guesses()
+        self.meaning = mask or ("hidden" if "padding" in (self.names["mask"] or "") else "attend")
+        self.masks: str | None = "any" if self.names["mask"] else None
+        if self.masks and self.names["mask"] in ("key_padding_mask", "padding_mask"):
+            self.masks = "padding"
+        self.causal: tuple[bool, ...] = (False, True) if self.names["causal"] else (False,)
+        if always_causal:
+            self.causal = (True,)
+        self.arrays, self.layout = arrays or "numpy", layout or "batch n d"
+        self.rectangles = self.wide = self.returns_weights = True
+        self.takes_half = self.one_rule = False
+        self.dtype: Any = np.float64
+        self.exactness = 0.0  # of what is computed inside, if that is less than the dtype's
+        self.calls: list[tuple[str, Any, Any]] = []
+        self.lay: Callable[[Array], Array] = np.ascontiguousarray
+        self._find_out(arrays, layout, mask, always_causal)
+
+    # Calling
+
+    def remembered(self, case: tuple[Any, ...], loops: Callable[[], tuple[Array, Array]]) -> Array:
+        """Return the output of the loops for a case; they are slow, and the cases do not change."""
+        if self.score is not scaled_dot_product:
+            return loops()[0]
+        full = (self.corner, self.masks, self.causal, *case)
+        if full not in _REMEMBERED:
+            _REMEMBERED[full] = loops()[0]
+        return _REMEMBERED[full]
+
+    def array(self, x: Array) -> Array:
+        """Return an array of numbers in the precision that is tried."""
+        return x.astype(self.dtype)
+
+    def __call__(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        mask: Array | None = None,
+        causal: bool = False,
+        heads: int = 1,
+    ) -> tuple[Array, Array | None]:
+        """Call the function; return its output (batch, n, heads · d_v), and its weights or None."""
+        if self.layout == "n d":
+            items = range(len(query))
+            masks = [mask if mask is None or mask.ndim < 3 else mask[b % len(mask)] for b in items]
+            each = [self._one(query[b], key[b], value[b], masks[b], causal, 1) for b in items]
+            weights = [w for _, w in each if w is not None]
+            return np.stack([o for o, _ in each]), np.stack(weights) if weights else None
+        return self._one(query, key, value, mask, causal, heads)
+
+    def _one(
+        self, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, heads: int
+    ) -> tuple[Array, Array | None]:
+        arguments = [self._native(self.lay(self._laid(x, heads))) for x in (query, key, value)]
+        options: dict[str, Any] = {}
+        if mask is not None:
+            said = self._mask(mask, query, key)
+            options[str(self.names["mask"])] = self._native(said)
+        if causal and self.names["causal"]:
+            options[str(self.names["causal"])] = True
+        if self.names["heads"] and self.layout in ("batch n d", "n d"):
+            options[str(self.names["heads"])] = heads
+        if self.names["weights"]:
+            options[str(self.names["weights"])] = True
+        given = dict(zip(("query", "key", "value"), arguments, strict=True))
+        if mask is not None:
+            given["mask"] = options[str(self.names["mask"])]
+        self.calls = [(name, x, _numpy(x).copy()) for name, x in given.items()]
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            result = self.function(*arguments, **options)
+        output, weights = _taken_apart(result)
+        joined = self._joined(output)
+        wanted = (*query.shape[:-1], value.shape[-1])
+        if joined.shape != wanted:
+            raise BadAnswer(f"the output has shape {output.shape}; {self._shape(wanted, heads)}")
+        return joined, weights
+
+    def _shape(self, wanted: tuple[int, ...], heads: int) -> str:
+        return f"expected {self._laid(np.empty(wanted), heads).shape}"
+
+    def _laid(self, x: Array, heads: int) -> Array:
+        """Bring (batch, n, heads · d) into the function's layout."""
+        if "heads" not in self.layout:
+            return x
+        apart = x.reshape(*x.shape[:2], heads, -1)
+        return apart.swapaxes(1, 2) if self.layout == "batch heads n d" else apart
+
+    def _joined(self, output: Array) -> Array:
+        """Bring an output back into (batch, n, heads · d_v)."""
+        if output.ndim != len(self.layout.split()):
+            return output
+        if self.layout == "batch heads n d":
+            output = output.swapaxes(1, 2)
+        return output.reshape(*output.shape[:2], -1) if "heads" in self.layout else output
+
+    def _mask(self, mask: Array, query: Array, key: Array) -> Array:
+        """Say a mask (True = may attend) in the function's way."""
+        if self.masks == "padding":
+            mask = np.broadcast_to(mask[..., 0, :], (len(query), key.shape[-2])).copy()
+        elif "heads" in self.layout and mask.ndim > 2:
+            mask = mask[:, None]
+        if self.meaning == "attend":
+            return mask.copy()
+        return (
+            ~mask if self.meaning == "hidden" else np.where(mask, 0.0, -np.inf).astype(query.dtype)
+        )
+
+    def _native(self, x: Array) -> Any:
+        if self.arrays == "torch":
+            import torch
+
+            return torch.from_numpy(x if x.flags.writeable else x.copy())
+        if self.arrays == "jax":
+            import jax.numpy as jnp  # type: ignore[import-not-found, unused-ignore]
+
+            return jnp.asarray(x)
+        return x
+
+    @contextlib.contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """Let PyTorch use one thread, since several only wait for each other at these sizes."""
+        if self.arrays != "torch":
+            yield
+            return
+        import torch
+
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+    @contextlib.contextmanager
+    def strided(self) -> Iterator[None]:
+        """Give arrays whose axes lie in memory in another order."""
+        before, self.lay = self.lay, np.asfortranarray
+        try:
+            yield
+        finally:
+            self.lay = before
+
+    def written(self) -> list[str]:
+        """Return which arguments of the last call are no longer what they were."""
+        return [
+            name
+            for name, x, was in self.calls
+            if not np.array_equal(_numpy(x), was, equal_nan=True)
+        ]
+
+    # Finding out
+
+    def sizes(self, s: Sizes) -> Sizes:
+        """Return the sizes nearest to these that the function takes."""
+        s = s if self.rectangles else s._replace(keys=s.queries)
+        s = s if self.wide else s._replace(value_width=s.width)
+        many = "heads" in self.layout or (self.names["heads"] and self.layout == "batch n d")
+        return s if many else s._replace(heads=1)
+
+    def _plain(self, causal: bool = False) -> bool:
+        """Call it as simply as possible, and tell whether the output is the definition's."""
+        s = self.sizes(Sizes())
+        q, k, v = some(self, s)
+        output, weights = self(q, k, v, causal=causal, heads=s.heads)
+        self.returns_weights = weights is not None
+        causal = causal or self.causal == (True,)
+        right, _ = defined(
+            q, k, v, causal=causal, heads=s.heads, corner=self.corner, score=self.score
+        )
+        return np.allclose(output, right, rtol=1e-2, atol=1e-2)
+
+    def _masked(self) -> bool:
+        """Tell whether some meaning of the mask gives the definition's output."""
+        s, before = self.sizes(Sizes()), self.meaning
+        q, k, v = some(self, s)
+        mask = np.tile(np.arange(s.keys) % 3 > 0, (s.batch, 1, 1))
+        causal = self.causal[0]
+        right, _ = defined(q, k, v, mask, causal, s.heads, corner=self.corner, score=self.score)
+        for meaning in MEANINGS:
+            self.meaning = meaning
+            with contextlib.suppress(Exception):
+                if np.allclose(self(q, k, v, mask, causal, s.heads)[0], right, 1e-2, 1e-2):
+                    self.meaning = before
+                    return True
+        self.meaning = before
+        return False
+
+    def _find_out(
+        self, arrays: str | None, layout: str | None, mask: str | None, always: bool | None
+    ) -> None:
+        """Find the arrays, the layout and the sizes that it takes; what fits best is kept."""
+        tried: list[tuple[int, int, tuple[Any, ...]]] = []
+        first: Exception | None = None
+        for kind in [arrays] if arrays else _kinds(self.function):
+            for lies in [layout] if layout else _layouts(self.names):
+                for rectangles, wide in (True, True), (False, True), (True, False), (False, False):
+                    self.arrays, self.layout = kind, lies
+                    self.rectangles, self.wide = rectangles, wide
+                    try:
+                        score = int(self._plain())
+                        if self.causal == (False, True):
+                            score += self._plain(causal=True)
+                        score += bool(self.masks) and self._masked()
+                    except Exception as error:
+                        first = first or error
+                        continue
+                    tried.append((score, -len(tried), (kind, lies, rectangles, wide)))
+                    break
+                if tried and tried[-1][0] == len(self.causal) + bool(self.masks):
+                    break
+            if tried:
+                break
+        if not tried:
+            assert first is not None
+            raise first
+        self.arrays, self.layout, self.rectangles, self.wide = max(tried)[2]
+        self._find_causal(always)
+        self._find_mask(mask)
+        self._find_precision()
+
+    def _forget_guesses(self) -> None:
+        """Forget a name that nobody has written down and that ``**options`` refuses."""
+        with contextlib.suppress(TypeError, ValueError):
+            written = inspect.signature(self.function).parameters
+            for kind, name in self.names.items():
+                if name and name not in written:
+                    tiny = np.ones((1, 1, 1))
+                    value = {"heads": 1, "causal": True, "mask": np.ones((1, 1), bool)}[kind]
+                    for make in (np.asarray, _as_tensor):
+                        try:
+                            self.function(*map(make, (tiny, tiny, tiny)), **{name: value})
+                        except TypeError as error:
+                            if f"argument {name!r}" in str(error):
+                                self.names[kind] = None
+                        except Exception:  # said of something else
+                            continue
+
+    def _find_causal(self, always: bool | None) -> None:
+        """Find out whether a function without such an argument is causal all the same."""
+        right = self._plain()
+        if always is None and not right and not self.names["causal"]:
+            self.causal = (True,)
+            if not self._plain():
+                self.causal = (False,)
+
+    def _find_mask(self, said: str | None) -> None:
+        """Find out whether it takes boolean masks at all; their meaning is not guessed."""
+        if not self.masks:
+            return
+        for meaning in (self.meaning,) if said else (self.meaning, "additive"):
+            self.meaning = meaning
+            s = self.sizes(Sizes())
+            everything = np.ones((s.queries, s.keys), dtype=bool)
+            with contextlib.suppress(Exception):
+                self(*some(self, s), mask=everything, causal=self.causal[0], heads=s.heads)
+                break
+        else:
+            self.meaning = said or "attend"
+        if True in self.causal and self.names["causal"]:
+            self.one_rule = self._refuses_both()
+
+    def _refuses_both(self) -> bool:
+        """Tell whether it takes a mask and a causal rule, but says that it does not take both."""
+        s = self.sizes(Sizes(keys=4))
+        mask = np.ones(
+            (s.batch, 1, s.keys) if self.masks == "padding" else (s.queries, s.keys), bool
+        )
+        try:
+            self(*some(self, s), mask=mask, causal=True, heads=s.heads)
+        except Exception as error:
+            words = str(error)
+            return all(
+                name and name in words for name in (self.names["mask"], self.names["causal"])
+            )
+        return False
+
+    def _find_precision(self) -> None:
+        s = self.sizes(Sizes())
+        q, k, v = some(self, s)
+        causal = self.causal[0]
+        output, _ = self(q, k, v, causal=causal, heads=s.heads)
+        right, _ = defined(
+            q, k, v, causal=causal, heads=s.heads, corner=self.corner, score=self.score
+        )
+        error = np.abs(output - right).max()
+        self.exactness = 1e-4 if 1e-9 < error < 1e-5 else 0.0
+        self.dtype = np.float16
+        try:
+            self(*some(self, s), causal=causal, heads=s.heads)
+            self.takes_half = True
+        except Exception:
+            self.takes_half = False
+        self.dtype = np.float64
+
+    def conventions(self) -> dict[str, str]:
+        """Say what was asked for or found out, in words."""
+        said = {
+            "arrays": {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX"}[self.arrays],
+            "layout": LAYOUTS[self.layout],
+            "mask": "none" if not self.masks else f"{self.names['mask']}, {MEANINGS[self.meaning]}",
+            "causal": {
+                (False,): "no such argument",
+                (True,): "always",
+                (False, True): f"{self.names['causal']}, from the {self.corner} corner",
+            }[self.causal],
+            "weights": "returned" if self.returns_weights else "not returned",
+        }
+        if self.masks == "padding":
+            said["mask"] += ", of padding only"
+        if self.one_rule:
+            said["both rules"] = "refused, with an error that says so"
+        if not self.rectangles:
+            said["lengths"] = "as many keys as queries"
+        if not self.wide:
+            said["widths"] = "values as wide as keys"
+        if self.exactness:
+            said["precision"] = "computed in single precision"
+        if not self.takes_half:
+            said["half precision"] = "not taken"
+        if self.no_keys != "zero":
+            said["a query without keys"] = "gets anything"
+        return said
+
+
+def _names(function: Callable[..., Any]) -> dict[str, str | None]:
+    """Read from the signature what the arguments are called."""
+    try:
+        parameters = inspect.signature(function).parameters
+        found = [
+            name
+            for name, p in parameters.items()
+            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        ]
+        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            found += [names[0] for kind, names in NAMES.items() if kind != "weights"]
+    except (TypeError, ValueError):  # a builtin says it in its first lines
+        found = re.findall(r"(\w+)=", (function.__doc__ or "")[:400])
+    return {kind: next((n for n in names if n in found), None) for kind, names in NAMES.items()}
+
+
+def _kinds(function: Callable[..., Any]) -> list[str]:
+    """Return the kinds of arrays to try: NumPy first, unless it comes from elsewhere."""
+    import sys
+
+    home = (getattr(function, "__module__", "") or type(function).__module__).partition(".")[0]
+    if hasattr(function, "parameters") or home == "torch":
+        return ["torch"]
+    return ["numpy", *(kind for kind in ("torch", "jax") if kind in sys.modules)]
+
+
+def _layouts(names: Mapping[str, str | None]) -> list[str]:
+    if names["heads"]:
+        return ["batch n d", "n d"]
+    return ["batch heads n d", "batch n d", "batch n heads d", "n d"]
+
+
+def _as_tensor(x: Array) -> Any:
+    import sys
+
+    return sys.modules["torch"].from_numpy(x) if "torch" in sys.modules else x
+
+
+def _numpy(x: Any) -> Array:
+    detach = getattr(x, "detach", None)
+    return np.asarray(detach().cpu().numpy() if detach else x)
+
+
+def _taken_apart(result: Any) -> tuple[Array, Array | None]:
+    """Return the output and the weights (or None) of whatever came back."""
+    weights = None
+    if isinstance(result, tuple | list):
+        if not result:
+            raise BadAnswer("it returned nothing but an empty tuple")
+        weights = result[1] if len(result) > 1 else None
+        result = result[0]
+    if result is None:
+        raise BadAnswer("it returned None: is a return missing?")
+    output = _numpy(result)
+    if output.dtype.kind not in "fiu":
+        raise BadAnswer(f"it returned {type(result).__name__}; expected an array of numbers")
+    return output, None if weights is None else _numpy(weights)

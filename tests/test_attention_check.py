@@ -1,0 +1,297 @@
+"""`check_attention` finds wrong attentions and names them; it calls none wrong that is right."""
+
+import functools
+import json
+import math
+
+import numpy as np
+import pytest
+from comparing import TORCH
+
+from d2lmini import attention, masked_softmax, softmax
+from d2lmini.testing import EXHIBITS, INVARIANTS, by_loops, check_attention
+from d2lmini.testing.museum import attend, combine, score
+
+with_part = functools.partial(functools.partial, attend)
+dice = np.random.default_rng(4)
+
+
+def raw(scores, visible):
+    e = np.where(visible, np.exp(scores), 0)
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def renormalised(scores, visible):
+    weights = softmax(scores) * visible
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights / np.where(total > 0, total, 1)
+
+
+def in_place(scores, mask, causal):
+    if mask is None or causal is None:
+        return combine(scores, mask, causal)
+    mask &= causal
+    return np.broadcast_to(mask, scores.shape)
+
+
+def scaled_in_place(query, key):
+    query /= math.sqrt(query.shape[-1])
+    return query @ key.swapaxes(-1, -2)
+
+
+class Remembering:
+    """Take the mean of these keys and those of the call before."""
+
+    def __init__(self):
+        self.key = None
+
+    def __call__(self, query, key):
+        before = key if self.key is None or self.key.shape != key.shape else self.key
+        self.key = key.copy()
+        return score(query, (key + before) / 2)
+
+
+def scaled(size):
+    return lambda q, k: q @ k.swapaxes(-1, -2) / np.sqrt(size(q, k))
+
+
+WRONG = {
+    "√ of the number of heads": with_part(score=scaled(lambda q, k: q.shape[1])),
+    "√ of the number of queries": with_part(score=scaled(lambda q, k: q.shape[-2])),
+    "√ of the number of keys": with_part(score=scaled(lambda q, k: k.shape[-2])),
+    "√ of the batch": with_part(score=scaled(lambda q, k: len(q))),
+    "the mask replaces causal": with_part(
+        combine=lambda s, m, c: combine(s, m, c if m is None else None)
+    ),
+    "causal replaces the mask": with_part(
+        combine=lambda s, m, c: combine(s, m if c is None else None, c)
+    ),
+    "either": with_part(
+        combine=lambda s, m, c: (
+            combine(s, m, c) if m is None or c is None else np.broadcast_to(m | c, s.shape)
+        )
+    ),
+    "no maximum": with_part(weigh=raw),
+    "clipped scores": with_part(score=lambda q, k: np.clip(score(q, k), -50, 50)),
+    "the mask of the first sequence for all": with_part(
+        combine=lambda s, m, c: combine(s, m if m is None or m.ndim < 3 else m[:1], c)
+    ),
+    "the mask of the first query for all": with_part(
+        combine=lambda s, m, c: combine(s, m if m is None else m[..., :1, :], c)
+    ),
+    "padding of queries": with_part(
+        combine=lambda s, m, c: combine(
+            s, m if m is None or m.shape[-2] > 1 else m[..., : s.shape[-2]].swapaxes(-1, -2), c
+        )
+    ),
+    "half precision inside": with_part(
+        score=lambda q, k: score(q.astype(np.float16), k.astype(np.float16)).astype(q.dtype)
+    ),
+    "renormalised": with_part(weigh=renormalised),
+    "fill of −1e9": with_part(weigh=lambda s, v: softmax(np.where(v, s, -1e9))),
+    "fill of −1e4": with_part(weigh=lambda s, v: softmax(np.where(v, s, -1e4))),
+    "nan": with_part(weigh=lambda s, v: softmax(np.where(v, s, -np.inf))),
+    "hidden scores are 0": with_part(weigh=lambda s, v: softmax(s * v)),
+    "one more in the sum": with_part(
+        weigh=lambda s, v: raw(np.minimum(s, 700), v) / (1 + 0 * s) * 0.999
+    ),
+    "one token alone sees all": with_part(
+        combine=lambda s, m, c: combine(s, None if s.shape[-2] == 1 else m, c)
+    ),
+    "one sequence otherwise": with_part(mix=lambda w, v: w @ v * (1 if len(v) > 1 else 1.01)),
+    "plain average": with_part(weigh=lambda s, v: masked_softmax(0 * s, v)),
+    "largest only": with_part(weigh=lambda s, v: masked_softmax(1e6 * s, v)),
+    "over the heads": with_part(weigh=lambda s, v: softmax(np.where(v, s, -np.inf), axis=1)),
+    "values one off": with_part(mix=lambda w, v: w @ np.roll(v, 1, axis=-2)),
+    "dropped weights": with_part(returned=lambda w: 2 * w * (dice.random(w.shape) < 0.5)),
+    "dropout": with_part(mix=lambda w, v: (2 * w * (dice.random(w.shape) < 0.5)) @ v),
+    "in place": with_part(combine=in_place),
+    "scaled in place": with_part(score=scaled_in_place),
+    "remembers": with_part(score=Remembering()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_found(name):
+    report = check_attention(WRONG[name])
+    assert report and report.names, name
+    finding = report[0]
+    assert finding.says and finding.case and finding.expected is not None
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+def test_an_exhibit_is_named(exhibit):
+    report = check_attention(exhibit)
+    assert report.exhibit is not None and report.exhibit.name == exhibit.name
+    assert exhibit.shows in repr(report)
+
+
+@pytest.mark.parametrize(
+    "name, exhibit",
+    {
+        "no maximum": "softmax without its maximum",
+        "nan": "a query with no key",
+        "fill of −1e9": "a very negative number",
+        "dropped weights": "weights after dropout",
+        "dropout": "dropout that never stops",
+        "in place": "writing into what was given",
+        "scaled in place": "writing into what was given",
+    }.items(),
+)
+def test_a_symptom_is_named(name, exhibit):
+    assert check_attention(WRONG[name]).exhibit.name == exhibit
+
+
+def one_sequence(query, key, value):
+    """Take (n, d)."""
+    return masked_softmax(query @ key.T / math.sqrt(key.shape[1])) @ value
+
+
+def einsum(query, key, value, attn_mask=None, is_causal=False):
+    """Take (batch, n, heads, d), with the subscripts of einsum."""
+    scores = np.einsum("bnhd,bmhd->bhnm", query, key) / math.sqrt(query.shape[-1])
+    n, m = scores.shape[-2:]
+    visible = np.tri(n, m, m - n if is_causal else m, dtype=bool)
+    visible = visible if attn_mask is None else visible & attn_mask
+    return np.einsum("bhnm,bmhd->bnhd", masked_softmax(scores, visible), value)
+
+
+def always_causal(query, key, value):
+    return attention(query, key, value, causal=True).output
+
+
+def padding_only(query, key, value, key_padding_mask=None):
+    """Take a mask of padding (batch, m), True = hidden, as the framework's layer."""
+    mask = None if key_padding_mask is None else ~key_padding_mask[:, None]
+    return attention(query, key, value, mask=mask)
+
+
+def added(query, key, value, bias=None):
+    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
+    scores = scores if bias is None else scores + bias
+    return masked_softmax(scores, scores > -np.inf) @ value
+
+
+def upside_down(query, key, value, mask=None, causal=False):
+    return attention(query, key, value, mask=None if mask is None else ~mask, causal=causal)
+
+
+def in_single(query, key, value, mask=None, causal=False):
+    single = [x.astype(np.float32) for x in (query, key, value)]
+    return attention(*single, mask=mask, causal=causal).output.astype(query.dtype)
+
+
+def loops(query, key, value):
+    return by_loops(query, key, value, np.ones((len(query), len(key)), bool))
+
+
+RIGHT = {
+    "attention": (attention, {}),
+    "parts": (attend, {}),
+    "one sequence": (one_sequence, {}),
+    "einsum": (einsum, {}),
+    "always causal": (always_causal, {}),
+    "padding only": (padding_only, {}),
+    "added": (added, {"names": {"mask": "bias"}, "mask": "additive"}),
+    "hidden": (upside_down, {"mask": "hidden"}),
+    "in single precision": (in_single, {}),
+    "loops": (loops, {}),
+    "top left": (
+        with_part(earlier=lambda n, m: np.tri(n, m, dtype=bool)),
+        {"corner": "top-left"},
+    ),
+    "nan without keys": (WRONG["nan"], {"no_keys": "any"}),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_right_is_not_called_wrong(name):
+    function, said = RIGHT[name]
+    report = check_attention(function, **said)
+    assert not report, report
+    assert "it_is_the_definition" in report.held
+    assert len(report.held) + len(report.idle) == len(INVARIANTS)
+
+
+@pytest.mark.parametrize(
+    "function, advice",
+    [
+        (upside_down, 'mask="hidden"'),
+        (with_part(earlier=lambda n, m: np.tri(n, m, dtype=bool)), 'corner="top-left"'),
+    ],
+)
+def test_another_convention_is_said_to_be_one(function, advice):
+    report = check_attention(function)
+    assert report and advice in report.advice, report
+
+
+def test_what_is_found_out_is_said():
+    found = check_attention(einsum).conventions
+    assert found["layout"] == "(batch, n, heads, d)" and found["mask"].startswith("attn_mask")
+    assert check_attention(always_causal).conventions["causal"] == "always"
+    assert check_attention(in_single).conventions["precision"] == "computed in single precision"
+
+
+def test_a_report_is_a_sequence_and_json():
+    report = check_attention(WRONG["√ of the number of heads"])
+    assert report.names == [finding.name for finding in report] == ["it_is_the_definition"]
+    assert report[0].inputs["query"].size <= 4, "the smallest input that shows it"
+    told = json.loads(report.to_json())
+    assert told["broken"][0]["invariant"] == "it_is_the_definition" and not told["holds"]
+    assert json.loads(check_attention(WRONG["nan"]).to_json())["broken"][0]["got"] is not None
+    assert (
+        not check_attention(attention) and json.loads(check_attention(attention).to_json())["holds"]
+    )
+
+
+@pytest.mark.parametrize(
+    "function, words",
+    {
+        "raises": (lambda query, key, value: 1 / 0, "ZeroDivisionError"),
+        "nothing": (lambda query, key, value: None, "is a return missing"),
+        "words": (lambda query, key, value: "no", "expected an array of numbers"),
+        "another shape": (lambda query, key, value: query @ key.swapaxes(-1, -2), "expected"),
+        "an empty tuple": (lambda query, key, value: (), "empty tuple"),
+        "one more argument": (lambda query, key, value, w_o: value, "w_o"),
+        "no argument": (lambda: 1, "argument"),
+    }.values(),
+)
+def test_what_cannot_be_attention_is_said_in_words(function, words):
+    report = check_attention(function)
+    assert report and words in repr(report), report
+
+
+@pytest.mark.parametrize(
+    "said, error",
+    [
+        ({"layout": "n h d"}, "layout must be one of 'batch heads n d'"),
+        ({"mask": "True"}, "mask must be one of 'attend'"),
+        ({"corner": "left"}, "corner must be one of"),
+        ({"arrays": "mxnet"}, "arrays must be one of"),
+        ({"no_keys": "nan"}, "no_keys must be one of"),
+    ],
+)
+def test_an_unknown_convention_is_refused(said, error):
+    with pytest.raises(ValueError, match=error):
+        check_attention(attention, **said)
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(TypeError, match="attend must be a function, got int"):
+        check_attention(3)
+
+
+@pytest.mark.skipif(not TORCH, reason="these are PyTorch's")
+def test_the_frameworks_own():
+    import torch
+
+    fused = torch.nn.functional.scaled_dot_product_attention
+    report = check_attention(fused)
+    assert report.names == ["it_is_the_definition", "one_at_a_time_is_all_at_once"]
+    assert report.exhibit.name == "wrong corner" and "top-left" in report.advice
+    for mask in "attend", "additive":
+        assert not check_attention(fused, corner="top-left", mask=mask)
+    assert check_attention(fused, corner="top-left", mask="hidden")
+    threads = torch.get_num_threads()
+    check_attention(attention, arrays="torch")
+    assert torch.get_num_threads() == threads
