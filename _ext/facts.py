@@ -92,20 +92,6 @@ class StoredWith(Table):
         return rows
 
 
-class Tested(Table):
-    """What `make versions` has run the library's tests on, and how many passed."""
-
-    def rows(self) -> list[tuple]:
-        """Read what it has stored."""
-        path = ROOT / "chapters" / "versions.json"
-        self.env.note_dependency(str(path))
-        runs = json.loads(path.read_text("utf8"))
-        names = [name for name in runs[0] if name not in ("end", "failed")]
-        return [("versions", *names)] + [
-            (run["end"], *(run[name] for name in names)) for run in runs
-        ]
-
-
 class Citing(SphinxDirective):
     """How to cite the book: CITATION.cff as an entry of BibTeX."""
 
@@ -136,5 +122,4 @@ def setup(app):
     app.add_directive("pins", Pins)
     app.add_directive("stored-with", StoredWith)
     app.add_directive("chapters", Chapters)
-    app.add_directive("tested-versions", Tested)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
