@@ -80,7 +80,6 @@ EQUAL = {
     ("one_hot", "weights"): WEIGHTS | {"cast to int", "rounded", "single digits", "shifted"},
     ("cosine_scores", "scores"): {"clipped"},
     ("trigram_vectors", "vectors"): WEIGHTS,
-    ("soft_lookup", "scores"): {"shifted"},
     ("change_without", "key"): {"shifted"},
     ("change_without", "value"): {"reversed", "shifted"},
     ("change_without", "moves"): NOT_NEGATIVE | {"squeezed"},
@@ -114,10 +113,9 @@ EQUAL = {
     ("fair_control", "control"): NOT_NEGATIVE | {"cast to int", "rounded", "single digits"},
     ("cache_bytes", "bytes"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
     ("tiled_attention", "key"): {"shifted"},
-    ("merge_parts", "largest"): ONE_COLUMN,
-    ("merge_parts", "total"): ONE_COLUMN | NOT_NEGATIVE,
-    ("merge_parts", "other_largest"): ONE_COLUMN,
-    ("merge_parts", "other_total"): ONE_COLUMN | NOT_NEGATIVE,
+    ("tiled_attention", "tiles"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
+    ("merge_outputs", "log_total"): ONE_COLUMN,
+    ("merge_outputs", "other_log_total"): ONE_COLUMN,
     ("padded_attention", "key"): {"shifted"},
     ("dropped_attention", "key"): {"shifted"},
     ("dropped_attention", "weights"): WEIGHTS,
@@ -163,7 +161,7 @@ def test_a_list_of_kinds_would_notice():
 
 SLIPS = [
     # A shift that does not come from the row's largest score.
-    ("soft_lookup", "scaled.max(axis=-1, keepdims=True)", "scaled.mean(axis=-1, keepdims=True)"),
+    ("with_nobody", "scaled.max(axis=-1, keepdims=True)", "scaled.mean(axis=-1, keepdims=True)"),
     ("decode_step", "scores.max(axis=-1, keepdims=True)", "scores[:, -1:]"),
     ("masked_softmax", "np.where(mask, scores, -np.inf)", "np.where(mask, scores, -100)"),
     ("masked_softmax", "np.where(mask, scores, -np.inf)", "scores * mask"),
@@ -187,7 +185,7 @@ SLIPS = [
     ("batched_self_attention", "key.shape[-1]", "max(key.shape[-1], 2)"),
     ("OneHead", "scores.softmax(dim=-1)", "scores.softmax(dim=-1).squeeze()"),
     ("window_mask", "num_keys - num_queries", "max(0, num_keys - num_queries)"),
-    ("keep_window", "keys[-window:]", "keys[-min(window, 4) :]"),
+    ("keep_window", "joined[sinks:][-window:]", "joined[sinks:][-min(window, 4) :]"),
     ("lookup_score", "reversed(range(i))", "reversed(range(max(0, i - 3), i))"),
     # Another middle than the mean.
     ("who_told", "others.mean(axis=1)", "np.median(others, axis=1)"),

@@ -45,8 +45,17 @@ def trigram_vectors(texts, vocabulary):
     return rows
 
 
-def soft_lookup(scores, values, temperature):
-    return oracles.weighted_sum(oracles.masked_softmax(scores / temperature), values)
+def with_nobody(scores, values, nobody, temperature):
+    rows = []
+    for row in scores.tolist():
+        weights = oracles.softmax([a / temperature for a in [*row, nobody]])
+        rows.append(
+            [
+                math.fsum(w * v for w, v in zip(weights, [*column, 0.0], strict=True))
+                for column in values.T
+            ]
+        )
+    return rows
 
 
 def ask_or_nobody(query, key, value, least):
@@ -129,8 +138,18 @@ def additive_score(query, key, w_q, w_k, w_v):
     return oracles.scores(query, key, lambda q, k: oracles.additive(q, k, w_q, w_k, w_v))
 
 
-def padding_mask(lengths, num_keys):
-    return [[[j < length for j in range(num_keys)]] for length in lengths]
+def attend_to_others(x):
+    rows = []
+    for i, row in enumerate(x):
+        others = [j for j in range(len(x)) if j != i]
+        rows.append(attend(row[None], x[others], x[others])[0] if others else 0 * row)
+    return rows
+
+
+def moved_tokens(x, w_q, w_k, w_v, steps):
+    for _ in range(steps):
+        x = np.array(x) + np.array(self_attention(np.array(x), w_q, w_k, w_v))
+    return x
 
 
 def split_heads(x, num_heads):
@@ -174,6 +193,15 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads, **options):
         for i in range(num_heads)
     ]
     return matmul(np.concatenate(heads, axis=1), w_o)
+
+
+def grouped_attention(x, w_q, w_k, w_v, w_o, num_heads, num_kv_heads):
+    def columns(d):  # of the key-value head that each query head uses
+        group = num_heads // num_kv_heads
+        return [i // group * d + c for i in range(num_heads) for c in range(d)]
+
+    of_k, of_v = columns(w_q.shape[1] // num_heads), columns(len(w_o) // num_heads)
+    return multi_head_attention(x, w_q, w_k[:, of_k], w_v[:, of_v], w_o, num_heads)
 
 
 def padded_attention(query, key, value, lengths):
@@ -284,29 +312,31 @@ def cache_bytes(tokens, layers, kv_heads, head_width, bytes_per_number):
     )
 
 
-def merge_parts(*parts):
-    largest, total, mixed = (np.stack(pair) for pair in zip(parts[:3], parts[3:], strict=True))
-    new = [[max(row)] for row in largest[..., 0].T.tolist()]
-    factors = [
-        [math.exp(m - row[0]) for m in ms] for ms, row in zip(largest[..., 0].T, new, strict=True)
-    ]
-    faded = [
-        [
-            [math.fsum(f * x for f, x in zip(fs, column, strict=True)) for column in rows.T]
-            for fs, rows in zip(factors, np.moveaxis(sums, 1, 0), strict=True)
-        ]
-        for sums in (total, mixed)
-    ]
-    return new, *faded
+def merge_outputs(output, log_total, other, other_log_total):
+    merged, logs = [], []
+    for o1, (l1,), o2, (l2,) in zip(
+        *(x.tolist() for x in (output, log_total, other, other_log_total)), strict=True
+    ):
+        largest = max(l1, l2)
+        logs.append([largest + math.log(math.exp(l1 - largest) + math.exp(l2 - largest))])
+        shares = math.exp(l1 - logs[-1][0]), math.exp(l2 - logs[-1][0])
+        merged.append([shares[0] * a + shares[1] * b for a, b in zip(o1, o2, strict=True)])
+    return merged, logs
 
 
-def keep_window(cached_key, cached_value, key, value, window):
+def keep_window(cached_key, cached_value, key, value, window, sinks):
     width = key.shape[1], value.shape[1]
     both = [*cached_key.tolist(), *key.tolist()], [*cached_value.tolist(), *value.tolist()]
-    while len(both[0]) > window:
+    while len(both[0]) > window + sinks:
         for kept in both:
-            del kept[0]
+            del kept[sinks]
     return [np.array(kept).reshape(-1, w) for kept, w in zip(both, width, strict=True)]
+
+
+def tiled_attention(query, key, value, block_size):
+    n = len(query)
+    tiles = {(i // block_size, j // block_size) for i in range(n) for j in range(i + 1)}
+    return attend(query, key, value, is_causal=True), len(tiles)
 
 
 def linear_attention(query, key, value):
@@ -405,7 +435,7 @@ LOOPS = {
     "one_hot": one_hot,
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
     "trigram_vectors": trigram_vectors,
-    "soft_lookup": soft_lookup,
+    "with_nobody": with_nobody,
     "ask_or_nobody": ask_or_nobody,
     "change_without": change_without,
     "click_gradient": click_gradient,
@@ -415,7 +445,8 @@ LOOPS = {
     "output_gradient": output_gradient,
     "leave_one_out_error": leave_one_out_error,
     "causal_mask": lambda n, m: oracles.mask_of(lambda i, j: oracles.causal(i, j, n, m), n, m),
-    "padding_mask": padding_mask,
+    "attend_to_others": attend_to_others,
+    "moved_tokens": moved_tokens,
     "masked_softmax": oracles.masked_softmax,
     "attention": attend,
     "additive_score": additive_score,
@@ -431,16 +462,16 @@ LOOPS = {
     "merge_heads": merge_heads,
     "share_heads": share_heads,
     "decode_step": decode_step,
-    "multi_head_attention": multi_head_attention,
+    "grouped_attention": grouped_attention,
     "head_importance": head_importance,
     "who_told": who_told,
     "logit_lens": logit_lens,
     "share_of_first": share_of_first,
     "fair_control": fair_control,
     "cache_bytes": cache_bytes,
-    "merge_parts": merge_parts,
+    "merge_outputs": merge_outputs,
     "keep_window": keep_window,
-    "tiled_attention": lambda query, key, value, block_size: attend(query, key, value),
+    "tiled_attention": tiled_attention,
     "linear_attention": linear_attention,
     "CausalHeads": causal_heads,
     "padded_attention": padded_attention,

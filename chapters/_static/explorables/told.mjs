@@ -11,7 +11,7 @@ export function sentence(tokens, key, weight, lead, parts) {
 }
 
 export function mount(root, { texts }) {
-  const LEFT = 96, ZERO = 190, UNIT = 15;
+  const LEFT = 96, ZERO = 204, UNIT = 14.5;
   const which = choice("text", texts.map(({ tokens }) => { const whole = tokens.join(""); return whole.length > 44 ? `…${whole.slice(-43)}` : whole; }), 0, () => begin());
   const rows = Array.from({ length: 7 }, (_, i) => {
     const y = 66 + 26 * i;
