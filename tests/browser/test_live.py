@@ -270,7 +270,7 @@ def test_nobody_is_shut_out_of_an_editor(opened, width):
 def test_comments_stay_where_they_are_while_somebody_types(opened):
     """On a phone a long comment goes below its line; in the field it cannot."""
     tab = opened("chapters/02-softmax-weighting", width=390)
-    cell = tab.cell("leave-one-out")
+    cell = tab.cell("sentence-content")
     area = cell.get_by_label("Code", exact=True)
     places = "root => [...root.querySelectorAll('.c1')].map(one => one.getBoundingClientRect().x)"
     area.focus()

@@ -80,7 +80,6 @@ EQUAL = {
     ("one_hot", "weights"): WEIGHTS | {"cast to int", "rounded", "single digits", "shifted"},
     ("cosine_scores", "scores"): {"clipped"},
     ("trigram_vectors", "vectors"): WEIGHTS,
-    ("soft_lookup", "scores"): {"shifted"},
     ("change_without", "key"): {"shifted"},
     ("change_without", "value"): {"reversed", "shifted"},
     ("change_without", "moves"): NOT_NEGATIVE | {"squeezed"},
@@ -100,7 +99,7 @@ EQUAL = {
     ("masked_softmax", "weights"): WEIGHTS | {"shifted"},
     ("attention", "key"): {"shifted"},
     ("count_parameters", "parameters"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
-    ("sinusoidal_positions", "positions"): {"clipped"},
+    ("later_positions", "waves"): {"clipped"},
     ("lookup_score", "weights"): WEIGHTS | {"shifted", "squeezed"},
     ("lookup_score", "score"): WEIGHTS | {"squeezed"},
     ("who_told", "parts"): {"shifted"},  # adds the same to every key
@@ -170,7 +169,7 @@ def test_a_list_of_kinds_would_notice():
 
 SLIPS = [
     # A shift that does not come from the row's largest score.
-    ("soft_lookup", "scaled.max(axis=-1, keepdims=True)", "scaled.mean(axis=-1, keepdims=True)"),
+    ("with_nobody", "scaled.max(axis=-1, keepdims=True)", "scaled.mean(axis=-1, keepdims=True)"),
     ("decode_step", "scores.max(axis=-1, keepdims=True)", "scores[:, -1:]"),
     ("masked_softmax", "np.where(mask, scores, -np.inf)", "np.where(mask, scores, -100)"),
     ("masked_softmax", "np.where(mask, scores, -np.inf)", "scores * mask"),

@@ -1,5 +1,6 @@
 """What the exercises call right is right: every reference, against plain loops."""
 
+import cmath
 import math
 import statistics
 
@@ -45,8 +46,17 @@ def trigram_vectors(texts, vocabulary):
     return rows
 
 
-def soft_lookup(scores, values, temperature):
-    return oracles.weighted_sum(oracles.masked_softmax(scores / temperature), values)
+def with_nobody(scores, values, nobody, temperature):
+    rows = []
+    for row in scores.tolist():
+        weights = oracles.softmax([a / temperature for a in [*row, nobody]])
+        rows.append(
+            [
+                math.fsum(w * v for w, v in zip(weights, [*column, 0.0], strict=True))
+                for column in values.T
+            ]
+        )
+    return rows
 
 
 def ask_or_nobody(query, key, value, least):
@@ -129,8 +139,18 @@ def additive_score(query, key, w_q, w_k, w_v):
     return oracles.scores(query, key, lambda q, k: oracles.additive(q, k, w_q, w_k, w_v))
 
 
-def padding_mask(lengths, num_keys):
-    return [[[j < length for j in range(num_keys)]] for length in lengths]
+def attend_to_others(x):
+    rows = []
+    for i, row in enumerate(x):
+        others = [j for j in range(len(x)) if j != i]
+        rows.append(attend(row[None], x[others], x[others])[0] if others else 0 * row)
+    return rows
+
+
+def moved_tokens(x, w_q, w_k, w_v, steps):
+    for _ in range(steps):
+        x = np.array(x) + np.array(self_attention(np.array(x), w_q, w_k, w_v))
+    return x
 
 
 def split_heads(x, num_heads):
@@ -174,6 +194,15 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads, **options):
         for i in range(num_heads)
     ]
     return matmul(np.concatenate(heads, axis=1), w_o)
+
+
+def grouped_attention(x, w_q, w_k, w_v, w_o, num_heads, num_kv_heads):
+    def columns(d):  # of the key-value head that each query head uses
+        group = num_heads // num_kv_heads
+        return [i // group * d + c for i in range(num_heads) for c in range(d)]
+
+    of_k, of_v = columns(w_q.shape[1] // num_heads), columns(len(w_o) // num_heads)
+    return multi_head_attention(x, w_q, w_k[:, of_k], w_v[:, of_v], w_o, num_heads)
 
 
 def padded_attention(query, key, value, lengths):
@@ -327,8 +356,28 @@ def linear_attention(query, key, value):
     return output
 
 
-def turned(x, start):
-    return oracles.rotary(x.tolist(), start, 10_000)
+def later_positions(waves, steps):
+    rows = []
+    for row in waves.tolist():
+        moved = []
+        for i in range(len(row) // 2):
+            z = complex(row[2 * i + 1], row[2 * i])  # cosine and sine: a point on a circle
+            z *= cmath.exp(1j * steps / 10_000 ** (2 * i / len(row)))
+            moved += [z.imag, z.real]
+        rows.append(moved)
+    return rows
+
+
+def halves_rotated(x, start):
+    """Put pairs side by side, rotate them there, and put them back."""
+    d = x.shape[1]
+    order = [i // 2 + (i % 2) * (d // 2) for i in range(d)]
+    side_by_side = [[row[at] for at in order] for row in x.tolist()]
+    rotated = np.array(oracles.rotary(side_by_side, start, 10_000))
+    found = np.empty(x.shape)
+    for i, at in enumerate(order):
+        found[:, at] = rotated[:, i]
+    return found
 
 
 def normalised(rows, weight, bias):
@@ -342,22 +391,22 @@ def normalised(rows, weight, bias):
     return np.array(found)
 
 
-def one_block(d_model, num_heads, d_hidden, x):
+def parallel_block(d_model, num_heads, d_hidden, x):
     """Follow one token after the other, with the weights that the checker draws in this order."""
     draw = np.random.default_rng(0)
     square, (wide, narrow) = (d_model, d_model), ((d_hidden, d_model), (d_model, d_hidden))
-    shapes = [*[(d_model,)] * 4, *[square] * 4, wide, (d_hidden,), narrow, (d_model,)]
+    shapes = [*[(d_model,)] * 2, *[square] * 4, wide, (d_hidden,), narrow, (d_model,)]
     drawn = [draw.integers(-2, 3, shape) / 2 for shape in shapes]
-    (g_1, b_1, g_2, b_2), heads, (widen, b_w, narrow, b_n) = drawn[:4], drawn[4:8], drawn[8:]
+    (gain, bias), heads, (widen, b_w, narrow, b_n) = drawn[:2], drawn[2:6], drawn[6:]
     found = []
     for item in x.astype(float):
-        middle = []
-        for t in range(len(item)):  # the last row of what is seen so far: causal
-            seen = normalised(item[: t + 1], g_1, b_1)
-            collected = multi_head_attention(seen, *[w.T for w in heads], num_heads)
-            middle.append(item[t] + np.array(collected)[-1])
-        hidden = np.maximum(normalised(middle, g_2, b_2) @ widen.T + b_w, 0)
-        found.append(np.array(middle) + hidden @ narrow.T + b_n)
+        h = normalised(item, gain, bias)
+        collected = [  # the last row of what is seen so far: causal
+            np.array(multi_head_attention(h[: t + 1], *[w.T for w in heads], num_heads))[-1]
+            for t in range(len(item))
+        ]
+        hidden = np.maximum(h @ widen.T + b_w, 0)
+        found.append(item + np.array(collected) + hidden @ narrow.T + b_n)
     return found
 
 
@@ -428,16 +477,16 @@ LOOPS = {
     "nobody_threshold": nobody_threshold,
     "beyond_control": beyond_control,
     "invariants_measured": invariants_measured,
-    "sinusoidal_positions": lambda n, dim: oracles.sinusoidal_positions(n, dim, 10_000),
-    "rotary": turned,
-    "OneBlock": one_block,
+    "later_positions": later_positions,
+    "rotary": halves_rotated,
+    "ParallelBlock": parallel_block,
     "cross_attention": cross_attention,
     "lookup_score": lookup_score,
     "values_used": values_used,
     "one_hot": one_hot,
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
     "trigram_vectors": trigram_vectors,
-    "soft_lookup": soft_lookup,
+    "with_nobody": with_nobody,
     "ask_or_nobody": ask_or_nobody,
     "change_without": change_without,
     "click_gradient": click_gradient,
@@ -447,7 +496,8 @@ LOOPS = {
     "output_gradient": output_gradient,
     "leave_one_out_error": leave_one_out_error,
     "causal_mask": lambda n, m: oracles.mask_of(lambda i, j: oracles.causal(i, j, n, m), n, m),
-    "padding_mask": padding_mask,
+    "attend_to_others": attend_to_others,
+    "moved_tokens": moved_tokens,
     "masked_softmax": oracles.masked_softmax,
     "attention": attend,
     "additive_score": additive_score,
@@ -463,7 +513,7 @@ LOOPS = {
     "merge_heads": merge_heads,
     "share_heads": share_heads,
     "decode_step": decode_step,
-    "multi_head_attention": multi_head_attention,
+    "grouped_attention": grouped_attention,
     "head_importance": head_importance,
     "who_told": who_told,
     "logit_lens": logit_lens,
