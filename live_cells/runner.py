@@ -17,7 +17,7 @@ import time
 import tokenize
 import traceback
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from copy import copy
 from pprint import pformat
 from types import ModuleType, SimpleNamespace
@@ -273,10 +273,11 @@ class Runner:
         """Stand for `IPython.display.display`."""
         for thing in things:
             own = None if raw else method_of(thing, "_ipython_display_")
-            if own:
-                own()
-            else:
-                self.printed.show(dict(thing) if raw else forms_of(thing))
+            with suppress(Exception):  # what fails to show itself is shown as anything else
+                if own:
+                    own()
+                    continue
+            self.printed.show(dict(thing) if raw else forms_of(thing))
 
     def show_figures(self) -> None:
         """Show what was drawn with pyplot."""

@@ -356,6 +356,7 @@ BAD = "class Bad:\n    def {}(self): {}\n    def __repr__(self): return 'bad'\nB
         ("from d2lmini.plotting import Shown\nShown", ["<class 'd2lmini.plotting.shown.Shown'>"]),
         (BAD.format("_repr_mimebundle_", "return None"), ["bad"]),
         (BAD.format("_repr_html_", "1 / 0"), ["bad"]),
+        (BAD.format("_ipython_display_", "1 / 0"), ["bad"]),
         (BAD.format("_repr_html_", "return None"), ["bad"]),
         (BAD.format("_repr_mimebundle_", "return {'text/html': '<b>'}, {}"), ["bad"]),
         ("class Bad:\n    def __getattr__(self, name): 1 / 0\nBad().__class__", None),

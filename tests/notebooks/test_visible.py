@@ -1,15 +1,10 @@
 """What the main line of a chapter uses is made where a reader sees it, not in a fold."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
+from live_cells.plan import FOLDED, read_cells
 from scripts import notebooks
 from scripts.notebooks import read_notebook
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "_ext"))
-from livecells import FOLDED, read_cells
 
 CHAPTERS = sorted(notebooks.CHAPTERS.glob("0[1-5]-*.ipynb"))
 
