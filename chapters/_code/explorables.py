@@ -355,7 +355,7 @@ def told() -> Start:
         "look up."
     )
     title, head = "Who told it?", ("wrote", "part of the lead of “by”")
-    return Start(title, {"texts": texts}, head, rows, says, (520, 240), 2)
+    return Start(title, {"texts": texts}, head, rows, says, (640, 165), 2, tall=265)
 
 
 @cache
