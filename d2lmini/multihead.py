@@ -28,7 +28,7 @@ from d2lmini.scores import _scale_that_fits
 __all__ = ["MultiHeadAttention"]
 
 
-def _multi_head_attention(
+def _attend(
     layer: MultiHeadAttention,
     query: Tensor,  # (batch, n, embed_dim)
     key: Tensor,  # (batch, m, kdim)
@@ -215,7 +215,7 @@ class MultiHeadAttention(nn.Module):
         check_flag("causal", causal)
         check_flag("need_weights", need_weights)
         scale = None if scale is None else _scale_that_fits(xp, scale, query.dtype)
-        return _multi_head_attention(
+        return _attend(
             self, query, key, value, mask, causal, need_weights, cache, scale, bias, kept
         )
 

@@ -3,6 +3,8 @@
 import math
 from typing import Any, Generic, NamedTuple
 
+import numpy as np
+
 from d2lmini._arrays import (
     floating,
     is_torch,
@@ -231,7 +233,7 @@ def _by_the_best_way(
             return fused_attention(query, key, value, mask, causal, scale, bias)
         shape = (*query.shape[:-1], key.shape[-2])
         mask, bias = (x if x is None else xp.broadcast_to(x, shape) for x in (mask, bias))
-        if not is_torch(query):
+        if isinstance(query, np.ndarray):
             return quick_tiles(xp, query, key, value, mask, causal, scale, bias, block_size)
         query, key, value = widened(xp, query, key, value)
         size = block_size or SIZE
