@@ -15,8 +15,8 @@ endif
 # What is compiled is kept, whatever the machine says: else each of many processes compiles it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# All processors, and each file in one process: a file makes once what its tests share.
-PYTEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# All processors (see conftest.py), and each file in one process: a file makes once what its tests share.
+PYTEST := $(RUN) -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'

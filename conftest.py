@@ -72,6 +72,12 @@ def pytest_collection_modifyitems(items):
     items.sort(key=place)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Take a process more than there are processors: tests of pages wait for a browser."""
+    return min((os.cpu_count() or 1) + 1, 4)
+
+
 def pytest_runtest_setup(item):
     """Draw the same random numbers in every test, whichever tests ran before it in this process."""
     random.seed(0)

@@ -21,6 +21,7 @@ FOLDER = ROOT / ".versions"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 ENDS = {"lowest": "lowest-direct", "newest": "highest"}
 PACKAGES = ("numpy", "torch", "matplotlib", "array-api-compat")
+TOOLS = ("beautifulsoup4", "ipykernel", "nbclient", "pyyaml")  # what the tests use besides
 TESTS = ("tests/core", "tests/modules", "tests/plotting")
 # What a library tells the authors of another is no fault here, and old ones tell much.
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore::DeprecationWarning")
@@ -93,8 +94,12 @@ def tested(version: str, path: str, end: str) -> dict[str, object]:
     python = python_of(folder)
     uv = tool()
     run(*uv, "venv", "--quiet", "--clear", "--python", path, folder)
-    install = [*uv, "pip", "install", "--quiet", "--python", python, "--resolution", ENDS[end]]
-    status, said = run(*install, ".[torch,plot,test]")
+    install = [*uv, "pip", "install", "--quiet", "--python", python]
+    for package in PACKAGES:  # what would have to be compiled cannot be had
+        install += ["--no-build-package", package]
+    status, said = run(*install, "--resolution", ENDS[end], ".[torch,plot,test]")
+    if not status:
+        status, said = run(*install, *TOOLS)
     if status:
         reason = said.strip().splitlines()[-1]
         print(f"Python {version}, {end}: cannot be installed: {reason}", flush=True)

@@ -7,9 +7,8 @@ import numpy as np
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.exercises.definition import Case, Exercise, Mistake, register
-from d2lmini.exercises.slips import naive_softmax, rough, tables
+from d2lmini.exercises.slips import rough, tables
 from d2lmini.linear import linear_attention
-from d2lmini.weights import softmax
 
 # The cost model of the cache
 
@@ -88,182 +87,160 @@ def my_cache_bytes(tokens, layers, kv_heads, head_width, bytes_per_number):
 )
 
 
-# Two partial softmaxes
+# Two outputs of kernels
 
-Part = tuple[Array, Array, Array]
-
-
-def _merge_parts(
-    largest: Array,
-    total: Array,
-    mixed: Array,
-    other_largest: Array,
-    other_total: Array,
-    other_mixed: Array,
-) -> Part:
-    new = np.maximum(largest, other_largest)
-    fade, other_fade = np.exp(largest - new), np.exp(other_largest - new)
-    return new, total * fade + other_total * other_fade, mixed * fade + other_mixed * other_fade
+Pair = tuple[Array, Array]
 
 
-def _merge_slip(
-    fades: Callable[[Array, Array], tuple[Array, ...]],
-) -> Callable[..., Part]:
-    def merge(m1: Array, s1: Array, o1: Array, m2: Array, s2: Array, o2: Array) -> Part:
-        one, other = fades(m1, m2)
-        return np.maximum(m1, m2), s1 * one + s2 * other, o1 * one + o2 * other
+def _merge_outputs(output: Array, log_total: Array, other: Array, other_log_total: Array) -> Pair:
+    new = np.logaddexp(log_total, other_log_total)
+    return output * np.exp(log_total - new) + other * np.exp(other_log_total - new), new
+
+
+def _weighed(shares: Callable[[Array, Array], Pair]) -> Callable[..., Pair]:
+    def merge(o1: Array, l1: Array, o2: Array, l2: Array) -> Pair:
+        one, other = shares(l1, l2)
+        return o1 * one + o2 * other, np.logaddexp(l1, l2)
 
     return merge
 
 
-def _true_fades(m1: Array, m2: Array) -> tuple[Array, Array]:
-    new = np.maximum(m1, m2)
-    return np.exp(m1 - new), np.exp(m2 - new)
+def _shares(l1: Array, l2: Array) -> Pair:
+    new = np.logaddexp(l1, l2)
+    return np.exp(l1 - new), np.exp(l2 - new)
+
+
+def _directly(o1: Array, l1: Array, o2: Array, l2: Array) -> Pair:
+    one, other = np.exp(l1), np.exp(l2)
+    return (o1 * one + o2 * other) / (one + other), np.log(one + other)
 
 
 register(
     Exercise(
-        name="merge_parts",
+        name="merge_outputs",
         chapter=8,
-        difficulty="easy",
-        minutes=15,
-        task="n queries have seen two sets of keys, each by itself. Of the first set there are "
-        "largest (n, 1), the largest score a, total (n, 1), the sum of exp(a - largest), and mixed "
-        "(n, d_v), the sum of exp(a - largest) times the value; of the second set the other three. "
-        "Return the three as if it had been one set of keys.",
-        returns={"largest": "(n, 1)", "total": "(n, 1)", "mixed": "(n, d_v)"},
-        reference=_merge_parts,
+        difficulty="medium",
+        minutes=20,
+        task="Two kernels have attended to two sets of keys, for the same n queries. Each returns "
+        "its output (n, d_v), already divided, and log_total (n, 1), the logarithm of the sum of "
+        "exp(score). Return both as if one kernel had seen all keys.",
+        returns={"output": "(n, d_v)", "log_total": "(n, 1)"},
+        reference=_merge_outputs,
         cases=lambda: [
-            tables([[0]], [[1]], [[2]], [[0]], [[1]], [[5]]),
-            tables([[1]], [[1.5]], [[3, 1]], [[0.25]], [[1]], [[5, -2]]),
+            tables([[2]], [[0]], [[5]], [[0]]),
+            tables([[3, 1]], [[1]], [[5, -2]], [[0.25]]),
             tables(
-                [[0.5], [-2]],
-                [[1.25], [1]],
                 [[3, 1, 0], [1, 1, 2.5]],
-                [[2], [-3.5]],
-                [[1], [1.75]],
+                [[0.5], [-2]],
                 [[0.5, -2, 1], [0, 4, 1]],
+                [[2], [-3.5]],
             ),
             tables(
-                [[1000], [-1000], [3]],
-                [[1], [2], [1.5]],
-                [[4], [2], [1]],
-                [[998], [-1002], [900]],
-                [[1.5], [1], [2]],
-                [[-3], [6], [8]],
+                [[4], [2], [1]], [[1000], [-1000], [3]], [[-3], [6], [8]], [[998], [-1002], [900]]
             ),
-            tables([[0.3]], [[1.2]], [[-3.4, 2.6]], [[-0.7]], [[1.1]], [[-1.3, -4.2]]),
-            (
-                *rough(2, (3, 1)),
-                *rough(3, (3, 1), low=400),
-                *rough(4, (3, 2)),
-                *rough(5, (3, 1)),
-                *rough(6, (3, 1), low=400),
-                *rough(7, (3, 2)),
-            ),
+            (*rough(2, (3, 2)), *rough(3, (3, 1)), *rough(4, (3, 2)), *rough(5, (3, 1))),
         ],
         mistakes=(
             Mistake(
+                "mean",
+                "You took the mean of the outputs. The part with the larger sum counts for more.",
+                _weighed(lambda l1, l2: (np.full_like(l1, 0.5), np.full_like(l2, 0.5))),
+            ),
+            Mistake(
                 "added",
-                "You added what was measured from two different largest scores. Measure both from "
-                "the new one first.",
-                _merge_slip(lambda m1, m2: (np.ones_like(m1), np.ones_like(m2))),
+                "You added the outputs. Each was divided by its own sum, so give each its share of "
+                "the whole sum.",
+                _weighed(lambda l1, l2: (np.ones_like(l1), np.ones_like(l2))),
             ),
             Mistake(
-                "one-faded",
-                "You changed the first part only. The second may have the smaller scores.",
-                _merge_slip(lambda m1, m2: (_true_fades(m1, m2)[0], np.ones_like(m2))),
-            ),
-            Mistake(
-                "upside-down",
-                "The factors are upside down: a part with a smaller largest score must fade, not "
-                "grow.",
-                _merge_slip(lambda m1, m2: tuple(1 / f for f in _true_fades(m1, m2))),
-                also=(
-                    _merge_slip(
-                        lambda m1, m2: tuple(np.exp(np.maximum(m1, m2) - m) for m in (m1, m2))
-                    ),
+                "logarithms-as-shares",
+                "You weighted by the logarithms. The sums themselves are the weights.",
+                lambda o1, l1, o2, l2: (
+                    (o1 * l1 + o2 * l2) / np.where(l1 + l2 == 0, 1, l1 + l2),
+                    np.logaddexp(l1, l2),
                 ),
             ),
             Mistake(
-                "total-not-faded",
-                "The sum of the weights fades as the weighted sum of the values does.",
-                lambda m1, s1, o1, m2, s2, o2: (
-                    np.maximum(m1, m2),
-                    s1 + s2,
-                    o1 * _true_fades(m1, m2)[0] + o2 * _true_fades(m1, m2)[1],
-                ),
+                "overflow",
+                "Right for small scores. exp overflows for large ones: use differences only.",
+                _directly,
             ),
             Mistake(
-                "no-max",
-                "Right for small scores. Going back to exp(a) itself overflows for large ones: use "
-                "differences only.",
-                lambda m1, s1, o1, m2, s2, o2: (
-                    np.maximum(m1, m2),
-                    (s1 * np.exp(m1) + s2 * np.exp(m2)) / np.exp(np.maximum(m1, m2)),
-                    (o1 * np.exp(m1) + o2 * np.exp(m2)) / np.exp(np.maximum(m1, m2)),
-                ),
+                "swapped",
+                "You gave each output the share of the other.",
+                _weighed(lambda l1, l2: _shares(l2, l1)),
             ),
             Mistake(
-                "divided",
-                "You divided by the sum. The three are kept undivided, so that more can be merged "
-                "with them; only the very last step divides.",
-                lambda m1, s1, o1, m2, s2, o2: (
-                    np.maximum(m1, m2),
-                    s1 * _true_fades(m1, m2)[0] + s2 * _true_fades(m1, m2)[1],
-                    (o1 * _true_fades(m1, m2)[0] + o2 * _true_fades(m1, m2)[1])
-                    / (s1 * _true_fades(m1, m2)[0] + s2 * _true_fades(m1, m2)[1]),
-                ),
+                "largest",
+                "You kept the larger logarithm. The sums are added, and then comes the logarithm.",
+                lambda o1, l1, o2, l2: (_merge_outputs(o1, l1, o2, l2)[0], np.maximum(l1, l2)),
             ),
             Mistake(
-                "one-maximum",
-                "You took one largest score for all queries. Each query has its own.",
-                lambda m1, s1, o1, m2, s2, o2: (
-                    np.full_like(m1, max(m1.max(), m2.max())),
-                    s1 * np.exp(m1 - max(m1.max(), m2.max()))
-                    + s2 * np.exp(m2 - max(m1.max(), m2.max())),
-                    o1 * np.exp(m1 - max(m1.max(), m2.max()))
-                    + o2 * np.exp(m2 - max(m1.max(), m2.max())),
+                "logarithms-added",
+                "You added the logarithms, which multiplies the sums.",
+                lambda o1, l1, o2, l2: (_merge_outputs(o1, l1, o2, l2)[0], l1 + l2),
+            ),
+            Mistake(
+                "not-shares",
+                "Your two factors do not sum to 1, so a mean of equal outputs is not that output.",
+                _weighed(
+                    lambda l1, l2: (
+                        np.exp(l1 - np.maximum(l1, l2)),
+                        np.exp(l2 - np.maximum(l1, l2)),
+                    )
                 ),
             ),
         ),
         hints=(
-            "If both largest scores are equal, the sums may be added. Make them equal.",
-            "Measured from M' instead of M, every weight of a part has one more factor, "
-            "exp(M - M').",
-            "np.maximum compares two arrays number by number. It gives M' for each query.",
+            "How much of the whole sum of exponentials does each part have? Its output counts for "
+            "that share.",
+            "The new logarithm is log(exp(a) + exp(b)), and the share of the first part is "
+            "exp(a − new).",
+            "np.logaddexp(a, b) computes that logarithm without overflowing.",
         ),
         solution="""\
-def merge_parts(largest, total, mixed, other_largest, other_total, other_mixed):
-    new = np.maximum(largest, other_largest)  # (n, 1)
-    fade, other_fade = np.exp(largest - new), np.exp(other_largest - new)
-    return (new, total * fade + other_total * other_fade,
-            mixed * fade + other_mixed * other_fade)""",
+def merge_outputs(output, log_total, other_output, other_log_total):
+    new = np.logaddexp(log_total, other_log_total)  # (n, 1)
+    share, other_share = np.exp(log_total - new), np.exp(other_log_total - new)
+    return output * share + other_output * other_share, new""",
     )
 )
 
 
-# A cache with a window
+# A cache with a window and sinks
 
 
-def _keep_window(
-    cached_key: Array, cached_value: Array, key: Array, value: Array, window: int
-) -> tuple[Array, Array]:
-    keys, values = np.concatenate([cached_key, key]), np.concatenate([cached_value, value])
-    return keys[max(len(keys) - window, 0) :], values[max(len(values) - window, 0) :]
+def _kept(
+    keep: Callable[[Array, int, int], Array], *, keep_values: bool = True, in_front: bool = False
+) -> Callable[..., Pair]:
+    """Join what was there and what is new, and keep some of it."""
+
+    def answer(
+        cached_key: Array, cached_value: Array, key: Array, value: Array, window: int, sinks: int
+    ) -> Pair:
+        pairs = [(cached_key, key), (cached_value, value)]
+        keys, values = (np.concatenate(pair[:: -1 if in_front else 1]) for pair in pairs)
+        return keep(keys, window, sinks), keep(values, window, sinks) if keep_values else values
+
+    return answer
+
+
+def _window_and_sinks(x: Array, window: int, sinks: int) -> Array:
+    return np.concatenate([x[:sinks], x[max(sinks, len(x) - window) :]])
 
 
 def _counting(first: float, *size: int) -> Array:
     return first + np.arange(float(np.prod(size))).reshape(size) / 4
 
 
-def _window_case(cached: int, new: int, window: int, d: int = 2, d_v: int = 3) -> Case:
+def _window_case(cached: int, new: int, window: int, sinks: int, d: int = 2, d_v: int = 3) -> Case:
     return (
         _counting(0.5, cached, d),
         _counting(-9, cached, d_v),
         _counting(100, new, d),
         _counting(200, new, d_v),
         window,
+        sinks,
     )
 
 
@@ -272,240 +249,257 @@ register(
         name="keep_window",
         chapter=8,
         difficulty="easy",
-        minutes=10,
-        task="A cache with a window. Earlier tokens left cached_key (c, d) and cached_value "
-        "(c, d_v); new tokens bring key (t, d) and value (t, d_v). Append them, and keep the "
-        "newest window positions, or all if there are no more. Return both.",
+        minutes=15,
+        task="Write a cache with a window and sinks. Earlier tokens left cached_key (c, d) and "
+        "cached_value (c, d_v); new tokens bring key (t, d) and value (t, d_v). Append them, and "
+        "keep the first sinks positions and the newest window positions after them, or all if "
+        "there are no more. Return both.",
         returns={"keys": "(kept, d)", "values": "(kept, d_v)"},
-        reference=_keep_window,
+        reference=_kept(_window_and_sinks),
         cases=lambda: [
-            _window_case(1, 1, 1, 1, 1),
-            _window_case(2, 1, 2),
-            _window_case(1, 1, 4),
-            _window_case(0, 2, 3),
-            _window_case(3, 2, 4),
-            _window_case(5, 1, 3),
-            _window_case(2, 5, 3, 4, 1),
-            _window_case(6, 2, 7),
-            (*rough(9, (2, 3), (2, 4), (3, 3), (3, 4)), 4),
+            _window_case(2, 1, 1, 1, 1, 1),
+            _window_case(2, 1, 2, 0),
+            _window_case(1, 1, 4, 1),
+            _window_case(0, 2, 3, 2),
+            _window_case(3, 2, 4, 2),
+            _window_case(5, 1, 3, 1),
+            _window_case(2, 5, 3, 1, 4, 1),
+            _window_case(6, 3, 6, 2),
+            _window_case(4, 4, 7, 3),
+            (*rough(9, (2, 3), (2, 4), (3, 3), (3, 4)), 4, 1),
         ],
         views=True,
         mistakes=(
             Mistake(
+                "no-sinks",
+                "You kept the newest only. The first positions stay as well: models rest on them.",
+                _kept(lambda x, window, sinks: x[-window:]),
+            ),
+            Mistake(
+                "sinks-counted",
+                "You kept window positions in all. The sinks come on top of them.",
+                _kept(lambda x, window, sinks: _window_and_sinks(x, max(window - sinks, 0), sinks)),
+            ),
+            Mistake(
+                "twice",
+                "Right while more than window positions are old. With fewer, a position is both "
+                "first and newest, and you kept it twice.",
+                _kept(lambda x, window, sinks: np.concatenate([x[:sinks], x[-window:]])),
+            ),
+            Mistake(
                 "oldest-kept",
                 "You kept the oldest positions. A new token looks at its neighbours, so the newest "
                 "stay.",
-                lambda cached_key, cached_value, key, value, window: (
-                    np.concatenate([cached_key, key])[:window],
-                    np.concatenate([cached_value, value])[:window],
-                ),
+                _kept(lambda x, window, sinks: x[: window + sinks]),
             ),
             Mistake(
                 "nothing-dropped",
-                "The cache grows without end. Keep `window` positions at most.",
-                lambda cached_key, cached_value, key, value, window: (
-                    np.concatenate([cached_key, key]),
-                    np.concatenate([cached_value, value]),
-                ),
+                "The cache grows without end. Keep `sinks` and `window` positions at most.",
+                _kept(lambda x, window, sinks: x),
             ),
             Mistake(
                 "in-front",
                 "The new positions were put before the earlier ones. A cache is in the order of "
                 "the tokens.",
-                lambda cached_key, cached_value, key, value, window: (
-                    np.concatenate([key, cached_key])[-window:],
-                    np.concatenate([value, cached_value])[-window:],
-                ),
-                also=(
-                    lambda cached_key, cached_value, key, value, window: (
-                        np.concatenate([key, cached_key])[:window],
-                        np.concatenate([value, cached_value])[:window],
-                    ),
-                ),
-            ),
-            Mistake(
-                "one-too-many",
-                "You kept window positions beside the new ones. The window counts them all.",
-                lambda cached_key, cached_value, key, value, window: (
-                    np.concatenate([cached_key[max(len(cached_key) - window, 0) :], key]),
-                    np.concatenate([cached_value[max(len(cached_key) - window, 0) :], value]),
-                ),
-            ),
-            Mistake(
-                "one-dropped",
-                "One position is dropped for each call, and several may be new. Count from the end "
-                "of what has been joined.",
-                lambda cached_key, cached_value, key, value, window: (
-                    np.concatenate([cached_key, key])[len(cached_key) + len(key) > window :],
-                    np.concatenate([cached_value, value])[len(cached_key) + len(key) > window :],
-                ),
+                _kept(_window_and_sinks, in_front=True),
             ),
             Mistake(
                 "keys-only",
                 "You cut the keys and not the values. Each key has its value at the same place.",
-                lambda cached_key, cached_value, key, value, window: (
-                    np.concatenate([cached_key, key])[-window:],
-                    np.concatenate([cached_value, value]),
-                ),
+                _kept(_window_and_sinks, keep_values=False),
             ),
         ),
         hints=(
-            "Join first, cut afterwards. What is left if there are fewer positions than that?",
-            "Of m positions those from m - window on stay; none is dropped if that is negative.",
-            "A slice that begins at -window does both: x[-3:] of two rows is both rows.",
+            "Join first, cut afterwards: the first sinks positions, and the end of the others.",
+            "Of m positions those from m - window on stay, but none of the sinks a second time.",
+            "np.concatenate([x[:sinks], x[sinks:][-window:]]) does both, also for few positions.",
         ),
         solution="""\
-def keep_window(cached_key, cached_value, key, value, window):
-    keys = np.concatenate([cached_key, key])
-    values = np.concatenate([cached_value, value])
-    return keys[-window:], values[-window:]""",
+def keep_window(cached_key, cached_value, key, value, window, sinks):
+    kept = []
+    for pair in (cached_key, key), (cached_value, value):
+        joined = np.concatenate(pair)
+        kept.append(np.concatenate([joined[:sinks], joined[sinks:][-window:]]))
+    return tuple(kept)""",
     )
 )
 
 
-# Tiles of keys
+# Causal attention in tiles, without those that nobody may see
+
+Tiled = tuple[Array, int]
 
 
-def _attention(query: Array, key: Array, value: Array, block_size: int) -> Array:
-    return attention(query, key, value).output
+def _tiles(n: int, block: int) -> int:
+    count = -(-n // block)
+    return count * (count + 1) // 2
+
+
+def _causal_tiles(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
+    output = attention(query, key, value, causal=True).output
+    return output, _tiles(len(query), block_size)
 
 
 def _tile_cases() -> list[Case]:
-    def case(n: int, m: int, d: int, d_v: int, block: int, size: float = 1) -> Case:
-        rng = np.random.default_rng(m)
-        shapes = (n, d), (m, d), (m, d_v)
-        query, key, value = (rng.integers(-4, 5, shape) / 4 for shape in shapes)
+    def case(n: int, d: int, d_v: int, block: int, size: float = 1) -> Case:
+        rng = np.random.default_rng(n)
+        query, key, value = (rng.integers(-4, 5, (n, w)) / 4 for w in (d, d, d_v))
         return size * query, size * key, value + 0.3, block
 
     return [
-        (*tables([[1, 0]], [[2, 0], [0, 1]], [[1.5], [4]]), 1),
-        case(2, 4, 3, 2, 2),
-        case(3, 5, 4, 1, 2, 2),
-        case(1, 7, 2, 3, 3, 3),
-        case(4, 3, 1, 2, 8, 2),
-        case(3, 6, 4, 2, 4, 50),
+        (*tables([[1], [0.5]], [[2], [1]], [[1.5], [4]]), 1),
+        case(4, 3, 2, 2),
+        case(5, 4, 1, 2, 2),
+        case(7, 2, 3, 3, 3),
+        case(3, 1, 2, 8, 2),
+        case(6, 4, 2, 4, 50),
         (
             *tables(
-                [[-1024], [-512]], [[2], [2.0009765625], [1.99951171875]], [[1.5], [-4], [0.3]]
+                [[-1], [-1024], [-512]],
+                [[2], [2.0009765625], [1.99951171875]],
+                [[1.5], [-4], [0.3]],
             ),
             2,
         ),
     ]
 
 
-def _in_tiles(
-    fade: Callable[[Array, Array], Array] = lambda largest, new: np.exp(largest - new),
-    root: Callable[[int], float] = lambda d: float(np.sqrt(d)),
-    stop: Callable[[int, int], int] = lambda m, block: m,
-    divide: bool = True,
-) -> Callable[..., Array]:
-    """Return tiled attention with one step replaced."""
+def _seen_as(
+    sees: Callable[[Array, Array, int], Array],
+    tiles: Callable[[int, int], int] = _tiles,
+    scale: Callable[[int], float] = lambda d: d**-0.5,
+) -> Callable[..., Tiled]:
+    """Return causal attention where ``sees(i, j, block)`` says what is seen."""
 
-    def attend(query: Array, key: Array, value: Array, block_size: int) -> Array:
-        largest = np.full((len(query), 1), -np.inf)
-        total, mixed = np.zeros((len(query), 1)), np.zeros((len(query), value.shape[-1]))
-        for start in range(0, stop(len(key), block_size), block_size):
-            end = min(start + block_size, stop(len(key), block_size))
-            scores = query @ key[start:end].T / root(key.shape[-1])
-            new = np.maximum(largest, scores.max(axis=-1, keepdims=True))
-            e, f = np.exp(scores - new), fade(largest, new)
-            total = total * f + e.sum(axis=-1, keepdims=True)
-            mixed = mixed * f + e @ value[start:end]
-            largest = new
-        return mixed / total if divide else mixed
+    def attend(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
+        n = len(query)
+        rows, columns = np.arange(n)[:, None], np.arange(n)
+        mask = np.broadcast_to(sees(rows, columns, block_size), (n, n))
+        scaled = query * (scale(key.shape[-1]) * key.shape[-1] ** 0.5)
+        return attention(scaled, key, value, mask=mask).output, tiles(n, block_size)
 
     return attend
 
 
-def _mean_of_tiles(query: Array, key: Array, value: Array, block_size: int) -> Array:
-    outputs = [
-        attention(query, key[i : i + block_size], value[i : i + block_size]).output
-        for i in range(0, len(key), block_size)
-    ]
-    return np.mean(outputs, axis=0)
+def _causal(i: Array, j: Array, block: int) -> Array:
+    return j <= i
+
+
+def _not_faded(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
+    output = np.zeros((len(query), value.shape[-1]))
+    for i in range(len(query)):
+        total, mixed, largest = 0.0, np.zeros(value.shape[-1]), -np.inf
+        for start in range(0, i + 1, block_size):
+            stop = min(start + block_size, i + 1)
+            scores = key[start:stop] @ query[i] / np.sqrt(key.shape[-1])
+            largest = max(largest, scores.max())
+            e = np.exp(scores - largest)
+            total, mixed = total + e.sum(), mixed + e @ value[start:stop]
+        output[i] = mixed / total
+    return output, _tiles(len(query), block_size)
+
+
+def _overflowing(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
+    scores = query @ key.T / np.sqrt(key.shape[-1])
+    e = np.exp(scores) * np.tri(len(query))
+    return e / e.sum(axis=-1, keepdims=True) @ value, _tiles(len(query), block_size)
 
 
 register(
     Exercise(
         name="tiled_attention",
         chapter=8,
-        difficulty="medium",
-        minutes=25,
-        task="Attention in tiles: query (n, d), key (m, d), value (m, d_v). Take block_size keys "
-        "at a time (the last block may be shorter) and keep, for each query, the largest score, "
-        "the sum of the weights and the weighted sum so far. Return the output (n, d_v), divided "
-        "at the end.",
-        returns={"output": "(n, d_v)"},
-        reference=_attention,
+        difficulty="hard",
+        minutes=30,
+        task="Causal attention in tiles: query, key (n, d), value (n, d_v). Cut queries and keys "
+        "into blocks of block_size (the last may be shorter), and merge the tiles of a block "
+        "of queries. Skip the tiles that nobody may see. Return the output (n, d_v) and how many "
+        "tiles were computed.",
+        returns={"output": "(n, d_v)", "tiles": "()"},
+        reference=_causal_tiles,
         cases=_tile_cases,
         mistakes=(
+            Mistake(
+                "nothing-skipped",
+                "The output is right, but you computed every tile. Those whose first key comes "
+                "after the last query can be skipped.",
+                _seen_as(_causal, tiles=lambda n, block: (-(-n // block)) ** 2),
+            ),
+            Mistake(
+                "one-tile-too-many",
+                "The output is right, but in each row of tiles you computed one that nobody may "
+                "see.",
+                _seen_as(
+                    _causal,
+                    tiles=lambda n, block: _tiles(n, block) + -(-n // block) - 1,
+                ),
+            ),
+            Mistake(
+                "diagonal-open",
+                "You skipped the tiles above the diagonal, but on it a query still sees later keys "
+                "of its own block.",
+                _seen_as(lambda i, j, block: j // block <= i // block),
+            ),
+            Mistake(
+                "not-causal",
+                "Every query sees all keys.",
+                _seen_as(lambda i, j, block: j >= 0, tiles=lambda n, block: (-(-n // block)) ** 2),
+                also=(_seen_as(lambda i, j, block: j >= 0),),
+            ),
+            Mistake(
+                "not-itself",
+                "A query does not see its own key, which comes no later than itself.",
+                _seen_as(lambda i, j, block: j < i),
+            ),
             Mistake(
                 "not-faded",
                 "What came before stays as it was when a larger score turns up. It must fade by "
                 "exp(old largest - new largest).",
-                _in_tiles(fade=lambda largest, new: np.where(np.isinf(largest), 0.0, 1.0)),
-            ),
-            Mistake(
-                "mean-of-blocks",
-                "You averaged the outputs of the blocks. One with large scores counts for more.",
-                _mean_of_tiles,
-            ),
-            Mistake(
-                "last-block",
-                "The keys of the last, shorter block are missing.",
-                _in_tiles(stop=lambda m, block: m - m % block if m >= block else m),
+                _not_faded,
             ),
             Mistake(
                 "no-scale",
                 "The scores are not divided by √d.",
-                _in_tiles(root=lambda d: 1.0),
+                _seen_as(_causal, scale=lambda d: 1.0),
             ),
             Mistake(
                 "scale-d",
                 "You divided by d. It is the square root of d.",
-                _in_tiles(root=float),
-            ),
-            Mistake(
-                "not-divided",
-                "The weighted sum is not divided by the sum of the weights in the end.",
-                _in_tiles(divide=False),
+                _seen_as(_causal, scale=lambda d: 1 / d),
             ),
             Mistake(
                 "no-max",
                 "Right for small scores. exp overflows for large ones: that is why the largest "
                 "score is kept.",
-                lambda query, key, value, block_size: (
-                    naive_softmax(query @ key.T / np.sqrt(key.shape[-1])) @ value
-                ),
-            ),
-            Mistake(
-                "softmax-over-queries",
-                "The weights sum to 1 over the queries. They must do so over the keys.",
-                lambda query, key, value, block_size: (
-                    softmax(query @ key.T / np.sqrt(key.shape[-1]), axis=0) @ value
-                ),
+                _overflowing,
             ),
         ),
         hints=(
-            "A loop over the blocks, and in it one step of merging: what came before, and this "
-            "block.",
-            "Begin with a largest score of -inf and two sums of 0, for each query. exp(-inf) is 0, "
-            "so the first block takes their place.",
-            "np.full((n, 1), -np.inf) makes the first; range(0, m, block_size) the beginnings.",
+            "Two loops: over the blocks of queries, and inside over the blocks of keys up to the "
+            "same one. Inside is one step of merging.",
+            "Only on the diagonal does a tile need a mask: key j is hidden from query i if j > i. "
+            "Hidden scores are −∞, whose exponential is 0.",
+            "For each block of queries begin with np.full((n, 1), -np.inf) and two sums of 0. "
+            "range(0, n, block_size) gives the beginnings.",
         ),
         solution="""\
 def my_tiled_attention(query, key, value, block_size):
-    n, m, d_v = len(query), len(key), value.shape[-1]
-    largest, total, mixed = np.full((n, 1), -np.inf), np.zeros((n, 1)), np.zeros((n, d_v))
-    for start in range(0, m, block_size):
-        block = slice(start, start + block_size)
-        scores = query @ key[block].T / np.sqrt(key.shape[-1])  # (n, block)
-        new = np.maximum(largest, scores.max(axis=-1, keepdims=True))
-        e, fade = np.exp(scores - new), np.exp(largest - new)
-        total = total * fade + e.sum(axis=-1, keepdims=True)
-        mixed = mixed * fade + e @ value[block]
-        largest = new
-    return mixed / total""",
+    outputs, tiles, places = [], 0, np.arange(len(key))
+    for first in range(0, len(query), block_size):
+        q, rows = query[first : first + block_size], places[first : first + block_size, None]
+        n, d_v = len(q), value.shape[-1]
+        largest, total, mixed = np.full((n, 1), -np.inf), np.zeros((n, 1)), np.zeros((n, d_v))
+        for start in range(0, first + 1, block_size):
+            block = slice(start, start + block_size)
+            scores = q @ key[block].T / np.sqrt(key.shape[-1])
+            scores = np.where(places[block] <= rows, scores, -np.inf)  # (n, block)
+            new = np.maximum(largest, scores.max(axis=-1, keepdims=True))
+            e, fade = np.exp(scores - new), np.exp(largest - new)
+            total = total * fade + e.sum(axis=-1, keepdims=True)
+            mixed = mixed * fade + e @ value[block]
+            largest, tiles = new, tiles + 1
+        outputs.append(mixed / total)
+    return np.concatenate(outputs), tiles""",
     )
 )
 

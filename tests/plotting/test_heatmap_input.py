@@ -13,6 +13,7 @@ from tests.plotting.reading import drawn, heatmaps, limits, random_weights
 
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (1, 2, 3, 4), (3, 2, 3, 4), (2, 1, 1, 1)])
 def test_axes_are_always_two_dimensional(shape):
+    """matplotlib#8780, #8571, pyannote PR#97, Automold#12."""
     values = random_weights(*shape)
     shown = heatmaps(values)
     panels = values.reshape((1,) * (4 - values.ndim) + values.shape)
@@ -45,6 +46,7 @@ def test_any_real_torch_type(torch, dtype):
 
 
 def test_a_tensor_with_gradients_is_drawn_and_keeps_them(torch):
+    """Yolo-Detect-Layer-Visualization#1, Transformers-Tutorials PR#178."""
     values = torch.rand(1, 1, 2, 3, requires_grad=True, dtype=torch.float64)
     weights = torch.softmax(values, dim=-1)
     shown = heatmaps(weights)
@@ -57,6 +59,7 @@ def test_bfloat16_weights_keep_the_scale_of_weights(torch):
 
 
 def test_lists_of_numbers_arrays_and_tensors(torch):
+    """d2l 1.0.3 takes tensors alone."""
     values = random_weights(2, 3, 4)
     for given in (
         values.tolist(),
@@ -177,6 +180,7 @@ BAD = {
 
 @pytest.mark.parametrize(("values", "kwargs", "error", "message"), BAD.values(), ids=BAD)
 def test_bad_input_is_told_in_words(values, kwargs, error, message):
+    """Too few labels: bertviz#101, #80; not 4-D: d2l 1.0.3."""
     with pytest.raises(error, match=message):
         heatmaps(values, **kwargs)
 

@@ -114,6 +114,7 @@ def test_a_very_long_label_leaves_room_for_the_picture():
     ],
 )
 def test_titles_are_one_per_column_or_one_per_panel(titles, expected):
+    """d2l 1.0.3 has titles by column only."""
     shown = heatmaps(random_weights(2, 3, 4, 4), titles=titles)
     assert [[ax.get_title() for ax in row] for row in shown.axes] == expected
 
@@ -152,6 +153,7 @@ HOSTILE = ["$$", "$\\foo$", "$5 and $6", "a_b^c", "\\frac", "100%", "{", "<b>&"]
 
 @pytest.mark.parametrize("where", ["xticks", "yticks", "titles", "row_titles", "label", "xlabel"])
 def test_no_word_is_taken_for_a_formula(where):
+    """matplotlib#20266, nine-or-null#14, mtools PR#639."""
     values = random_weights(*{"titles": (1, 8), "row_titles": (8, 1)}.get(where, (1, 1)), 8, 8)
     given = {"xlabel": "Keys", "ylabel": "Queries"}
     given[where] = HOSTILE[1] if where in ("label", "xlabel") else HOSTILE

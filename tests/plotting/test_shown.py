@@ -234,53 +234,10 @@ def test_other_figures_of_a_notebook_are_sharp_and_carry_no_stamp(notebook):
 # ------------------------------------------------------------------------------------- imports
 
 
-def test_importing_loads_no_matplotlib():
-    code = (
-        "import d2lmini.plotting, sys; print({'matplotlib', 'torch', 'IPython'} & {*sys.modules})"
-    )
-    assert run_python(code) == "set()"
-
-
-def test_names_are_listed_before_they_are_loaded():
-    names = run_python("import d2lmini.plotting; print(*dir(d2lmini.plotting))").split()
-    assert {"show_heatmaps", "COLORS", "use_theme", "Shown"} <= set(names)
-
-
-def test_colours_need_no_matplotlib():
-    code = "from d2lmini.plotting import COLORS; import sys; print('matplotlib' in sys.modules)"
-    assert run_python(code) == "False"
-
-
 def test_a_script_needs_no_torch_no_pyplot_and_no_ipython():
+    """What is loaded without a call, and what is said where a library is missing: test_package."""
     code = EXAMPLE + (
-        "shown.png(); import sys\n"
+        "from d2lmini.plotting import use_theme; use_theme(); shown.png(); import sys\n"
         "print({'torch', 'matplotlib.pyplot', 'IPython'} & {*sys.modules}, shown.alt[:10])"
     )
     assert run_python(code) == "set() 2 heatmaps"
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from d2lmini.plotting import show_heatmaps",
-        "from d2lmini import show_heatmaps",
-        "from d2lmini.plotting import use_theme; use_theme()",
-    ],
-)
-def test_without_matplotlib_it_says_what_to_install(code):
-    program = f"""
-import sys
-sys.modules["matplotlib"] = None  # as if it were not installed
-try:
-    {code}
-except ImportError as error:
-    print(error)
-"""
-    assert run_python(program) == "figures need matplotlib: pip install matplotlib"
-
-
-def test_an_unknown_name_is_an_attribute_error():
-    import d2lmini.plotting
-
-    with pytest.raises(AttributeError, match="show_heatmap"):
-        d2lmini.plotting.show_heatmap  # noqa: B018

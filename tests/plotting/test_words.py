@@ -76,6 +76,7 @@ def test_every_character_leaves_the_gate_legal_and_visible():
         assert legible(f"a{passed}") == f"a{passed}"
 
 
+@pytest.mark.weekly
 def test_what_passes_the_gate_can_be_parsed_whatever_it_is():
     for start in range(0, len(EVERY), 4096):
         ET.fromstring("<a>" + legible("".join(EVERY[start : start + 4096])).translate(
@@ -121,6 +122,7 @@ def test_a_character_of_every_class_is_drawn_legally(place, classes):
         assert not ILLEGAL.search(shown.html()) and not ILLEGAL.search(shown.alt)
 
 
+@pytest.mark.weekly
 def test_no_code_point_leaves_a_drawing_that_does_not_parse(monkeypatch):
     """Whatever matplotlib writes into the text of a drawing, escaped as it does."""
     for start in range(0, len(EVERY), 4096):

@@ -1,0 +1,79 @@
+"""A plugin of pytest: ``--attention MODULE:FUNCTION``, and the fixture ``check_attention``."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from d2lmini.testing import INVARIANTS, Report, check_attention
+from d2lmini.testing.__main__ import found
+
+__all__ = ["AttentionInvariant"]
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Add the option."""
+    parser.getgroup("attention").addoption(
+        "--attention",
+        action="append",
+        default=[],
+        metavar="MODULE:FUNCTION",
+        help="run the invariants of attention on this function, a test for each",
+    )
+
+
+class AttentionInvariant(pytest.Item):
+    """One invariant of one function, as a test."""
+
+    def __init__(self, *, report: Report, **options: Any) -> None:
+        super().__init__(**options)
+        self.report = report
+
+    def runtest(self) -> None:
+        """Fail with what was found, or skip what could not be tried."""
+        name = self.name.partition("[")[0]
+        if name in self.report.idle:
+            pytest.skip("the function gives no occasion to try it")
+        for finding in self.report:
+            if finding.name in (name, "it_can_be_called"):
+                words = [str(finding), self.report.advice]
+                raise AssertionError("\n".join(filter(None, words)))
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> str:
+        """Show what was found, and no traceback."""
+        return str(excinfo.value)
+
+    def reportinfo(self) -> tuple[Any, int | None, str]:
+        """Say where the test comes from."""
+        return self.path, None, self.name
+
+
+class _Functions(pytest.Collector):
+    def collect(self) -> Iterator[AttentionInvariant]:
+        for name in self.config.getoption("--attention"):
+            try:
+                report = check_attention(found(name))
+            except ValueError as error:
+                raise pytest.UsageError(str(error)) from error
+            for invariant in INVARIANTS:
+                yield AttentionInvariant.from_parent(
+                    self, name=f"{invariant.__name__}[{name}]", report=report
+                )
+
+
+def pytest_collection_modifyitems(session: Any, config: Any, items: list[Any]) -> None:
+    """Put the invariants before all other tests."""
+    if config.getoption("--attention"):
+        functions = _Functions.from_parent(session, name="attention", nodeid="attention")
+        items[:0] = list(functions.collect())
+
+
+@pytest.fixture(name="check_attention")
+def _check_attention() -> Callable[..., None]:
+    """Return a function that fails a test if an attention breaks an invariant."""
+
+    def check(attend: Callable[..., Any], **said: Any) -> None:
+        report = check_attention(attend, **said)
+        assert not report, report
+
+    return check
