@@ -87,6 +87,16 @@ def test_score_of_any_vectors(xp, name, data):
     assert_close(score(xp.asarray(query), xp.asarray(key)), expected, scale=size)
 
 
+@each_score
+@pytest.mark.parametrize("n, m, d", [(0, 2, 3), (2, 0, 3), (0, 0, 3), (2, 4, 0)])
+def test_axes_of_size_zero(xp, name, n, m, d):
+    """Vectors without components are all alike: their score is 0."""
+    score, _ = library_and_loop(name, xp, d_q=d, d_k=d)
+    scores = score(xp.zeros((n, d), dtype=xp.float64), xp.zeros((m, d), dtype=xp.float64))
+    assert tuple(scores.shape) == (n, m)
+    assert not xp.any(scores != 0)
+
+
 def test_scores_by_hand(xp):
     query = xp.asarray([[3.0, 4.0]], dtype=xp.float64)
     key = xp.asarray([[6.0, 8.0], [4.0, -3.0], [0.0, 0.0]], dtype=xp.float64)
