@@ -113,11 +113,8 @@ def preload(app, pagename, templatename, context, doctree) -> None:
     app.add_css_file(NAME)
 
 
-def write(app, exception) -> None:
+def write(app, out: Path) -> None:
     """Write the style sheet, and the fonts with the letters of all pages."""
-    if exception or app.builder.name not in ("html", "singlehtml"):
-        return
-    out = Path(app.outdir)
     letters = set(map(chr, range(0x20, 0x7F))) | set("…–—“”‘’·×→←√✓−≤≥≈")  # also what scripts write
     for page in out.rglob("*.html"):
         letters |= set(html.unescape(NOT_TEXT.sub(" ", page.read_text("utf8"))))
@@ -131,10 +128,3 @@ def write(app, exception) -> None:
             f'src: url("face/{name}.woff2") format("woff2"); }}'
         )
     (out / "_static" / NAME).write_text("\n".join(rules) + "\n", "utf8")
-
-
-def setup(app):
-    """Register the face."""
-    app.connect("html-page-context", preload)
-    app.connect("build-finished", write, priority=600)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docutils import nodes
-from reference import LIST
+from links import LIST
 from sphinx import addnodes
 
 LIBRARY = Path(__file__).parent / "minisearch" / "minisearch.min.js"
@@ -114,10 +114,8 @@ def sections(doctree: nodes.document, numbers: dict[str, tuple]) -> list[Section
     return found
 
 
-def write(app, exception) -> None:
+def write(app, out: Path) -> None:
     """Write what can be found beside what finds it, in one file that a page loads when asked."""
-    if exception or app.builder.name != "html":
-        return
     pages, rows = [], []
     within = app.env.toctree_includes  # pages and those that they list, in the order of the book
     listed = [app.config.root_doc]
@@ -135,10 +133,4 @@ def write(app, exception) -> None:
         rows += [one.row(len(pages) - 1) for one in found]
     book = json.dumps({"pages": pages, "rows": rows}, ensure_ascii=False, separators=(",", ":"))
     text = f"{LIBRARY.read_text('utf8')}\nvar THE_BOOK = {book};\n"
-    Path(app.outdir, "_static", NAME).write_text(text, "utf8")
-
-
-def setup(app):
-    """Register the step."""
-    app.connect("build-finished", write)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    Path(out, "_static", NAME).write_text(text, "utf8")

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import quickjs
 from docutils import nodes
-from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
-from sphinx.util.math import get_node_equation_number
+from upstream import get_node_equation_number
 
 LOG = logging.getLogger(__name__)
 PART = '<span class="katex-base">'  # between two of them a line may break
@@ -108,19 +107,13 @@ def with_mark(drawn: str, mark: str) -> str:
     )
 
 
-class KeepMarks(SphinxPostTransform):
+def keep_marks(document: nodes.document, env) -> None:
     """Give a formula the mark that comes right after it."""
-
-    default_priority = 300
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        """Look at what follows each formula."""
-        for node in list(self.document.findall(nodes.math)):
-            after = node.next_node(descend=False, siblings=True)
-            if isinstance(after, nodes.Text) and (mark := MARKS.match(after)):
-                node["mark"] = mark[0]
-                after.parent.replace(after, nodes.Text(after[mark.end() :]))
+    for node in list(document.findall(nodes.math)):
+        after = node.next_node(descend=False, siblings=True)
+        if isinstance(after, nodes.Text) and (mark := MARKS.match(after)):
+            node["mark"] = mark[0]
+            after.parent.replace(after, nodes.Text(after[mark.end() :]))
 
 
 def visit_displaymath(writer, node) -> None:
@@ -135,23 +128,9 @@ def visit_displaymath(writer, node) -> None:
     raise nodes.SkipNode
 
 
-def add_static(app, config) -> None:
+RENDERER = ((visit_math, None), (visit_displaymath, None))
+
+
+def add_files(app, config) -> None:
     """Ship the style sheet and the fonts."""
     config.html_static_path.append(str(STATIC))
-
-
-def add_style(app, pagename, templatename, context, doctree) -> None:
-    """Load the style sheet on the pages that have a formula."""
-    if 'class="katex' in context.get("body", ""):
-        app.add_css_file("katex/katex.min.css")
-
-
-def setup(app):
-    """Register the renderer, to be chosen with ``html_math_renderer: katex``."""
-    app.add_config_value("katex_macros", {}, "env")
-    app.add_config_value("katex_classes", {}, "env")
-    app.add_post_transform(KeepMarks)
-    app.add_html_math_renderer("katex", (visit_math, None), (visit_displaymath, None))
-    app.connect("config-inited", add_static)
-    app.connect("html-page-context", add_style)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,261 +1,154 @@
-"""See to it that a page shows what its author put there: nothing vanishes, nothing is blocked.
+"""Bring what the library puts out from a notebook onto a page: figures, tables, cards.
 
-A page loads nothing from other servers, as its own policy forbids it. A picture, a badge or a
-script from elsewhere would be stored, built without a word, and missing in the reader's browser. A
-widget without its state, or an output in a form that no page shows, would be missing as well, and
-so would a drawing that is no well-formed XML: a browser shows the mark of a broken picture.
+In a notebook a figure is one piece of HTML that holds a light and a dark drawing. On a page each
+drawing becomes a file of its own, loaded when it is scrolled to and shown in its theme; the caption
+and the label come from the cell's metadata, as for any other figure. Tables and interactive parts
+leave their style and script, which are the same in every output, to files that a page loads once.
 """
 
 import base64
-import binascii
+import hashlib
+import html
 import re
-import xml.etree.ElementTree as ET
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup
 from docutils import nodes
-from sources import SourceError, read_notebook
-from sphinx.util import logging
+from face import with_face
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
-LOG = logging.getLogger(__name__)
-WIDGET = "application/vnd.jupyter.widget-view+json"
-WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
-SCRIPT = "application/javascript"  # which a page takes before any other form
-SHOWN = {  # the forms of an output that a page can show, beside plain text
-    "text/html",
-    "text/markdown",
-    "text/latex",
-    "image/svg+xml",
-    "image/png",
-    "image/gif",
-    "image/jpeg",
-}
-REMOTE = re.compile(r"\s*((https?|ftp|wss?|file):|[/\\]{2})", re.IGNORECASE)
-NO_PICTURE = re.compile(r"\s*(data:(?!image/)|blob:|javascript:)", re.IGNORECASE)
-LINKED = ("href", "xlink:href")
-LOADING = {
-    "img": ("src",),
-    "script": ("src", *LINKED),
-    "iframe": ("src",),
-    "frame": ("src",),
-    "video": ("src", "poster"),
-    "audio": ("src",),
-    "source": ("src",),
-    "track": ("src",),
-    "embed": ("src",),
-    "object": ("data",),
-    "input": ("src",),
-    "body": ("background",),
-    "table": ("background",),
-    "td": ("background",),
-    "image": LINKED,
-    "use": LINKED,
-    "feimage": LINKED,
-    "link": ("href",),
-}
-LINKS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch", "manifest", "import"}
-IN_STYLE = re.compile(
-    r"""url\(\s*(?P<q>["']?)(?P<url>.*?)(?P=q)\s*\)|@import\s+["'](?P<sheet>.*?)["']""", re.DOTALL
-)
-IN_SCRIPT = re.compile(
-    r"""(?:\b(?:import|from)\b\s*|(?:\bfetch|\bimport|\brequire)\(\s*|\bsrc\s*=\s*)"""
-    r"""["'`]((?:https?:)?//[^"'`]*)|["'`]((?:https?:)?//[^"'`]*\.(?:m?js|css))["'`]"""
-)
+import d2lmini
+
+LIBRARY = Path(d2lmini.__file__).parent / "plotting"
+SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry with them
+LARGER = 1.3  # than in a notebook, where there is room: words in it are nearly as large as the text
+WIDE = 520  # pixels: a wider figure would shrink too far on a phone, and scrolls instead
+SIZE = re.compile(r' width="([\d.]+)" height="([\d.]+)"')
+SVG = "data:image/svg+xml;base64,"
 
 
-def loaded(text: str) -> Iterator[str]:
-    """Return every address from which a piece of HTML, or a drawing, would load something.
-
-    >>> list(loaded('<a href="a.html"><img srcset="b.png 1x, c.png 2x" style="x: url(d.png)">'))
-    ['b.png', 'c.png', 'd.png']
-    """
-    for tag in BeautifulSoup(text, "html.parser").find_all(True):
-        for name, value in tag.attrs.items():
-            value = " ".join(value) if isinstance(value, list) else value
-            if name in ("srcset", "imagesrcset"):
-                parts = re.split(r",\s+|,(?=(?:https?:)?//)", value)
-                yield from (part.split()[0] for part in parts if part.strip())
-            elif name == "srcdoc":
-                yield from loaded(value)
-            elif name == "style":
-                yield from _in_style(value)
-            elif name in LOADING.get(tag.name, ()) and _is_loaded(tag):
-                yield value
-        if tag.name == "style":
-            yield from _in_style(tag.get_text())
-        if tag.name == "script" and "json" not in tag.get("type", ""):
-            yield from (found[1] or found[2] for found in IN_SCRIPT.finditer(tag.get_text()))
+class drawing(nodes.General, nodes.Element):
+    """A figure of d2lmini: the two drawings as SVG, their description, and what follows them."""
 
 
-def _is_loaded(tag: Tag) -> bool:
-    return tag.name != "link" or bool(LINKS & {word.lower() for word in tag.get("rel", [])})
-
-
-def _in_style(text: str) -> Iterator[str]:
-    for found in IN_STYLE.finditer(text):
-        yield found["url"] or found["sheet"] or ""
-
-
-def loaded_from_elsewhere(text: str) -> list[str]:
-    """Return the addresses on other servers that a piece of HTML would load.
-
-    >>> loaded_from_elsewhere('<a href="https://a.org">a</a> <img src="https://b.org/b.png">')
-    ['https://b.org/b.png']
-    """
-    return [address.strip() for address in loaded(text) if REMOTE.match(address)]
-
-
-def not_run(text: str) -> str:
-    """Return what else of a piece of HTML the policy of a page keeps from being shown or run.
-
-    >>> not_run('<button onclick="draw()">')
-    'onclick="draw()"'
-    >>> not_run('<img src="data:image/png;base64,aaaa"><audio src="data:audio/wav;base64,aaaa">')
-    'data:audio/wav;base64,aaaa'
-    """
-    for tag in BeautifulSoup(text, "html.parser").find_all(True):
-        if tag.name in ("object", "embed", "applet"):
-            return f"<{tag.name}>"
-        for name, value in tag.attrs.items():
-            if re.match(r"on[a-z]+$", name):
-                return f'{name}="{value}"'[:80]
-    return next((address[:80] for address in loaded(text) if NO_PICTURE.match(address)), "")
-
-
-def drawings(data: dict) -> Iterator[bytes]:
-    """Return the drawings of an output: its own, and those that stand in addresses of its HTML."""
-    if "image/svg+xml" in data:
-        yield data["image/svg+xml"].encode("utf8", "surrogatepass")
-    for address in loaded(data.get("text/html", "")):
-        if re.match(r"\s*data:image/svg\+xml\b", address, re.IGNORECASE):
-            head, _, body = address.partition(",")
-            encoded = head.lower().rstrip().endswith(";base64")
-            raw = unquote_to_bytes(body.partition("#")[0])  # where an address ends
-            yield base64.b64decode(b"".join(raw.split()), validate=True) if encoded else raw
-
-
-def broken_drawing(data: dict) -> str:
-    """Return what is wrong with the drawings of an output, or of a piece of HTML.
-
-    >>> broken_drawing({"image/svg+xml": "<svg><text>a</svg>"})
-    'mismatched tag: line 1, column 14'
-    >>> broken_drawing({"image/svg+xml": DRAWN, "text/html": "<p>"})
-    ''
-    """
-    try:
-        for one in drawings(data):
-            if ET.fromstring(one).tag != "{http://www.w3.org/2000/svg}svg":
-                return 'it is no <svg xmlns="http://www.w3.org/2000/svg">'
-    except (ET.ParseError, ValueError, LookupError, binascii.Error) as error:
-        return str(error)
-    return ""
-
-
-DRAWN = '<svg xmlns="http://www.w3.org/2000/svg"/>'
-
-
-def fault(data: dict, states: dict) -> str:
-    """Return what of an output a page would lose, and what to do; nothing if all is shown."""
-    rich = {*data} - {"text/plain"}
-    if WIDGET in data:
-        view = data[WIDGET] if isinstance(data[WIDGET], dict) else {}
-        without = "" if view.get("model_id") in states else " without its state"
-        return f"holds a widget{without}, which no page runs: show a figure or a table in its place"
-    if SCRIPT in data:
-        return "holds a script, which a page takes in place of all else: print or draw it"
-    if rich and not rich & SHOWN:
-        return f"holds {', '.join(sorted(rich))}, which no page shows: print or draw it"
-    for text in (data.get("text/html", ""), data.get("image/svg+xml", "")):
-        if remote := loaded_from_elsewhere(text):
-            return f"loads {remote[0]}, which pages may not: store it in the book, or draw it"
-    if refused := not_run(data.get("text/html", "")):
-        return f"holds {refused}, which the policy of pages stops: print or draw it"
-    try:
-        inner = [one.decode("utf8", "replace") for one in drawings(data)]
-    except (ValueError, binascii.Error):
-        inner = []  # said below
-    if remote := [address for one in inner for address in loaded_from_elsewhere(one)]:
-        return f"loads {remote[0]}, which a drawing may not: draw it"
-    if broken := broken_drawing(data):
-        return f"holds a drawing that cannot be read ({broken}): run the notebook again"
-    return ""
-
-
-def require_shown_outputs(app, docname, source) -> None:
-    """Warn of an output that a page would lose, with its file and cell."""
-    if not str(app.env.doc2path(docname)).endswith(".ipynb"):
-        return
-    try:
-        notebook = read_notebook(source[0])
-    except SourceError:  # said where it is read
-        return
-    widgets = notebook.metadata.get("widgets", {})
-    states = widgets.get(WIDGET_STATE, {}).get("state", {}) if isinstance(widgets, dict) else {}
-    for number, cell in enumerate(notebook.cells):
-        for output in cell.get("outputs", []):
-            if says := fault(output.get("data", {}), states):
-                LOG.warning("cell %d %s", number, says, location=docname, type="book")
-
-
-def forbid_remote(app, doctree, docname) -> None:
-    """Warn of what the text of a page would load from elsewhere."""
-    for node in doctree.findall(nodes.Element):
-        if isinstance(node, nodes.image) and REMOTE.match(node.get("uri", "")):
-            remote = [node["uri"]]
-        elif isinstance(node, nodes.raw) and "html" in node.get("format", ""):
-            text = node.astext()
-            remote = loaded_from_elsewhere(text) or [word for word in [not_run(text)] if word]
+def find_outputs(document: nodes.document, env) -> None:
+    """Put a `drawing` in the place of each output that is one, and take others off their card."""
+    for raw in list(document.findall(nodes.raw)):
+        if 'class="d2lmini-' not in raw.astext():
+            continue
+        found = BeautifulSoup(raw.astext(), "html.parser").find(True)
+        for part in found.find_all(["style", "script"], recursive=False):
+            part.decompose()
+        if "d2lmini-figure" in found["class"]:
+            new = taken_apart(found)
         else:
-            continue
-        for address in remote:
-            where = node
-            while not where.line and where.parent:
-                where = where.parent
-            says = "%s is loaded from elsewhere, which pages may not: store it in the book"
-            if not REMOTE.match(address):
-                says = (
-                    "%s does nothing here, as the policy of pages stops it: store a file, or draw"
-                )
-            LOG.warning(says, address, location=where, type="book")
+            new = nodes.raw("", str(found), format="html", classes=["output"])
+        # Not replace_self, which keeps the class that a theme puts on a light card.
+        raw.parent.replace(raw, new)
 
 
-def refuse_broken(app, doctree, docname) -> None:
-    """Warn of a drawing on the page, or a file of one, that cannot be read."""
-    outputs = {  # which `require_shown_outputs` has named, with their cells
-        id(node)
-        for around in doctree.findall(nodes.container)
-        if "cell_output" in around["classes"]
-        for node in around.findall(nodes.Element)
-    }
-    for node in doctree.findall(nodes.Element):
-        if id(node) in outputs:
-            continue
-        if isinstance(node, nodes.image) and node.get("uri", "").lower().endswith(".svg"):
-            path = Path(app.env.srcdir, node["uri"])
-            name, data = node["uri"], {"image/svg+xml": _text_of(path)}
-        elif isinstance(node, nodes.raw) and "html" in node.get("format", ""):
-            name, data = "a drawing", {"text/html": node.astext()}
-        else:
-            continue
-        if broken := broken_drawing(data):
-            says = "%s cannot be read (%s): draw it again"
-            LOG.warning(says, name, broken, location=docname, type="book")
+def taken_apart(found) -> drawing:
+    """Return a figure as its drawings, its description, and what follows them."""
+    drawn = found.find(class_="d2lmini-drawing", recursive=False).extract()
+    image = drawn.img
+    others = dict(re.findall(r"--([a-z-]+):url\(([^)]*)\)", drawn["style"]))
+    phone = ("phone", "phone-dark") if "phone" in others else ()
+    return drawing(
+        light=decoded(image["src"]),
+        dark=decoded(others["dark"]),
+        phone=[decoded(others[name]) for name in phone],
+        alt=image["alt"],
+        width=image["width"],
+        height=image["height"],
+        more=found.decode_contents(),
+    )
 
 
-def _look(look, app, doctree) -> None:
-    look(app, doctree, app.env.docname)
+def decoded(address: str) -> bytes:
+    """Return what a data address holds."""
+    if not address.startswith(SVG):
+        raise ValueError(f"not a drawing: {address[:60]}")
+    return base64.b64decode(address.removeprefix(SVG))
 
 
-def _text_of(path: Path) -> str:
-    return path.read_text("utf8", "replace") if path.is_file() else DRAWN  # said elsewhere
+def stored(writer, svg: bytes) -> str:
+    """Write a drawing into a file of its own; return its address."""
+    folder = Path(writer.builder.outdir, writer.builder.imagedir)
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = with_face(svg)
+    name = hashlib.sha256(drawn).hexdigest()[:16] + ".svg"
+    (folder / name).write_bytes(drawn)
+    return f"{writer.builder.imgpath}/{name}"
 
 
-def setup(app):
-    """Register the looks."""
-    app.connect("source-read", require_shown_outputs)
-    for look in (forbid_remote, refuse_broken):
-        app.connect("doctree-read", partial(_look, look))
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+def visit_drawing(writer, node) -> None:
+    """Write an image for each theme, and their files."""
+    wide = int(node["width"]) > WIDE and not node["phone"]
+    scroll = (
+        f' class="d2lmini-wide" style="--least:{0.8 * int(node["width"]):.0f}px" tabindex="0" '
+        'role="group" aria-label="Wide figure"'
+    )
+    style = f' style="--wide:{LARGER * int(node["width"]):.0f}px"'
+    writer.body.append(f'<div class="d2lmini-figure"{style}><div{scroll if wide else ""}>')
+    for theme, phone in zip(("light", "dark"), node["phone"] or [b"", b""], strict=True):
+        writer.body.append("<picture>")
+        if phone:
+            size = SIZE.search(phone.decode())
+            writer.body.append(
+                f'<source media="(max-width: 576px)" srcset="{stored(writer, phone)}" '
+                f'width="{size[1]}" height="{size[2]}" />'
+            )
+        writer.body.append(
+            writer.emptytag(
+                node,
+                "img",
+                "",
+                CLASS=f"only-{theme}",
+                src=stored(writer, node[theme]),
+                alt=node["alt"],
+                width=node["width"],
+                height=node["height"],
+                loading="lazy",
+            )
+            + "</picture>"
+        )
+    writer.body.append(f"</div>{node['more']}</div>")
+
+
+def depart_drawing(writer, node) -> None:
+    """Nothing is left to write."""
+
+
+NODES = {drawing: (visit_drawing, depart_drawing)}
+# The solution of an exercise, as a card shows it.
+SOLUTION = re.compile(
+    r'(<details class="d2l-fold".*?</summary>)<pre[^>]*><code[^>]*>(.*?)</code></pre>', re.DOTALL
+)
+
+
+def colour_solutions(app, pagename, templatename, context, doctree) -> None:
+    """Give the code of a solution the colours that code has everywhere else."""
+
+    def colour(found: re.Match) -> str:
+        return found[1] + highlight(html.unescape(found[2]), PythonLexer(), HtmlFormatter())
+
+    if body := context.get("body"):
+        context["body"] = SOLUTION.sub(colour, body)
+
+
+def add_files(app, config) -> None:
+    """Ship the style and the script that the library's outputs would carry."""
+    config.html_static_path += [str(LIBRARY / name) for name in SHARED]
+
+
+def load_files(app, pagename, templatename, context, doctree) -> None:
+    """Load them on the pages that need them."""
+    body = context.get("body", "")
+    if 'class="d2lmini-' in body:
+        app.add_css_file("figures.css")
+        app.add_css_file("tables.css")
+    if 'class="d2lmini-explorer' in body:
+        # No module, although it could be one: those do not load from a folder on a disk.
+        app.add_js_file("explorer.mjs", loading_method="defer")

@@ -14,10 +14,12 @@ from pathlib import Path
 
 from docutils import nodes
 from fontTools import subset
-from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from d2lmini.plotting.theme import PALETTES
 
 logging.getLogger("fontTools").setLevel("WARNING")  # not each table of each font
 
+COLOURS = ("query", "key", "value", "output", "weight")
 STYLES = [
     "theme.css",
     "copybutton.css",
@@ -36,23 +38,17 @@ COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 URL = re.compile(r"""url\(["']?(?!data:|#)([^"')]+)["']?\)""")
 LINK = re.compile(r"(_static/style\.css)(?:\?v=\w+)?(?=\")")
 # Words of code that need no colour. They are a third of a chapter's tags.
-PLAIN = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
+NO_COLOUR = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
 FORMULA = re.compile(r'<span class="katex-html".*?(?=</?(?:p|div|li|t[dh]|d[td]|h\d)\b)', re.S)
 
 
-class BoxTables(SphinxPostTransform):
+def box_tables(document: nodes.document, env) -> None:
     """Put each table into a box in which it scrolls."""
-
-    default_priority = 900
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        """Wrap the tables of a page."""
-        for table in list(self.document.findall(nodes.table)):
-            table["classes"].append("table")
-            box = nodes.container(classes=["table-box"])
-            table.replace_self(box)
-            box += table
+    for table in list(document.findall(nodes.table)):
+        table["classes"].append("table")
+        box = nodes.container(classes=["table-box"])
+        table.replace_self(box)
+        box += table
 
 
 def restyle(app, env, added, changed, removed) -> list[str]:
@@ -63,26 +59,47 @@ def restyle(app, env, added, changed, removed) -> list[str]:
     return [env.config.root_doc] if old else []
 
 
-def plain_words(app, pagename, templatename, context, doctree) -> None:
+def uncolour(app, pagename, templatename, context, doctree) -> None:
     """Leave out tags that give no colour."""
     if body := context.get("body"):
-        context["body"] = PLAIN.sub(r"\1", body)
+        context["body"] = NO_COLOUR.sub(r"\1", body)
 
 
-def join_styles(static: Path) -> str:
-    """Write the one style sheet; return what tells its versions apart."""
-    parts = []
-    for path in (static / name for name in STYLES):
-        if not path.exists():  # of an extension that this book does without
-            continue
-        folder = path.parent.relative_to(static).as_posix()
-        text = COMMENT.sub("", path.read_text("utf8"))
-        parts.append(
-            URL.sub(lambda url, at=folder: f"url({posixpath.normpath(f'{at}/{url[1]}')})", text)
-        )
-    text = re.sub(r"\n\s+", "\n", "\n".join(parts))
-    (static / "style.css").write_text(text, "utf8")
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+# What stands in the text of a page, and what has to stand there instead.
+IN_TEXT = [
+    # The roles of bibliographies are not valid where the extension puts them.
+    (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
+    (r' role="doc-biblioentry"', ""),
+    # The corner of a table is no heading when it is empty.
+    (r'<th class="head">(<p></p>)?\s*</th>', "<td></td>"),
+    # The line under a title, in which a page says what it is for.
+    (r"(</h1>\s*)<p>(<em>((?!</?(p|em)>)[\s\S])*</em></p>)", r'\1<p class="promise">\2'),
+    # As attributes, the sizes keep the place of a picture free while it is loaded, at any width.
+    (
+        r'(<img[^>]*) style="width: (\d+)px; height: (\d+)px;" />',
+        r'\1 width="\2" height="\3" loading="lazy" />',
+    ),
+]
+
+
+def mend_text(app, pagename, templatename, context, doctree) -> None:
+    """Replace what tools write into the text of a page and what is not right there."""
+    if body := context.get("body"):
+        for pattern, instead in IN_TEXT:
+            body = re.sub(pattern, instead, body)
+        context["body"] = body
+
+
+def write_colours(app, out: Path) -> None:
+    """Write the style sheet of the figures' colours, for pages and for samples of each theme."""
+    light, dark = (PALETTES[theme] for theme in ("light", "dark"))
+    both = "; ".join(f"--{name}: light-dark({light[name]}, {dark[name]})" for name in COLOURS)
+    text = f"html {{ {both} }}\n"
+    for theme, palette in PALETTES.items():  # samples that show a theme in the other one too
+        own = "; ".join(f"--{name}: {palette[name]}" for name in COLOURS)
+        ring = f"box-shadow: 0 0 0 .25rem {palette['page']}"
+        text += f".swatch.on-{theme} {{ {own}; {ring} }}\n"
+    (out / "_static/colors.css").write_text(text, "utf8")
 
 
 def lean_formulas(fonts: Path, pages: str) -> None:
@@ -97,24 +114,23 @@ def lean_formulas(fonts: Path, pages: str) -> None:
             subset.save_font(font, str(fonts / source.name), options)
 
 
-def finish(app, exception) -> None:
-    """Join the styles and link what came of it."""
-    if exception or app.builder.name not in ("html", "singlehtml"):
-        return
-    out = Path(app.outdir)
-    version, pages = join_styles(out / "_static"), ""
+def join_styles(app, out: Path) -> None:
+    """Write the one style sheet, and link it with what tells its versions apart."""
+    static, parts, pages = out / "_static", [], ""
+    for path in (static / name for name in STYLES):
+        if not path.exists():  # of an extension that this book does without
+            continue
+        folder = path.parent.relative_to(static).as_posix()
+        text = COMMENT.sub("", path.read_text("utf8"))
+        parts.append(
+            URL.sub(lambda url, at=folder: f"url({posixpath.normpath(f'{at}/{url[1]}')})", text)
+        )
+    text = re.sub(r"\n\s+", "\n", "\n".join(parts))
+    (static / "style.css").write_text(text, "utf8")
+    version = hashlib.sha256(text.encode()).hexdigest()[:8]
     for path in out.rglob("*.html"):
         page = path.read_text("utf8")
         path.write_text(LINK.sub(rf"\1?v={version}", page), "utf8")
         pages += page
-    if (fonts := out / "_static/katex/fonts").exists():
+    if (fonts := static / "katex/fonts").exists():
         lean_formulas(fonts, pages)
-
-
-def setup(app):
-    """Register it."""
-    app.add_post_transform(BoxTables)
-    app.connect("env-get-outdated", restyle)
-    app.connect("html-page-context", plain_words, priority=930)
-    app.connect("build-finished", finish, priority=800)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

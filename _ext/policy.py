@@ -41,17 +41,9 @@ def with_policy(page: str) -> str:
     return HEAD.sub(lambda charset: f"{charset[0]}\n    {meta}", page, count=1)
 
 
-def finish(app, exception) -> None:
+def write(app, out: Path) -> None:
     """Write the policy into each page, after all else has been written."""
-    if exception or app.builder.name != "html":
-        return
-    for path in Path(app.outdir).rglob("*.html"):
+    for path in out.rglob("*.html"):
         page = path.read_text("utf8")
         if "Content-Security-Policy" not in page:
             path.write_text(with_policy(page), "utf8")
-
-
-def setup(app):
-    """Register the last step."""
-    app.connect("build-finished", finish, priority=900)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 from docutils import nodes
 from sphinx.errors import ConfigError
 
+ROOT = Path(__file__).parents[1]
 LONGEST = 200  # letters of a description
 CARD = "_static/card.png"
 CARD_ALT = "Three keys with the weights that a query gives them, and the output: the mix of values."
@@ -39,6 +40,7 @@ def configure(app, config) -> None:
     """Hand the setting on to those who emit something from it."""
     given = {name: value for name, value in (config.public or {}).items() if value}
     config.public = public = {"address": "", "repository": "", "branch": "main"} | given
+    public["changed"] = changed(ROOT, ".")
     if not public["address"]:
         return
     for name in ("address", "repository"):
@@ -92,54 +94,35 @@ def describe(app, pagename, templatename, context, doctree) -> None:
 def changed(root: Path, path: str) -> str:
     """Return the day on which a file was last changed, if git knows it.
 
-    A shallow clone does not: there all files seem to be as old as its oldest commit.
+    A shallow clone does not: there all files seem to be as old as its oldest commit. The
+    variables of git may be about another repository (in a hook they are); a path is no pattern.
     """
-    if _git(root, "rev-parse", "--is-shallow-repository") != "false":
-        return ""
-    return _git(root, "log", "-1", "--no-show-signature", "--format=%cs", "--", path)
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
-
-def _git(root: Path, *arguments: str) -> str:
-    """Return what git says in a folder; empty if it fails, or if there is none.
-
-    Its variables may be about another repository (in a hook they are), a path is no pattern, and
-    nothing is fetched.
-    """
-    ours = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name.startswith("GIT_CONFIG")
-    }
-    ours["GIT_NO_LAZY_FETCH"] = "1"
-    command = ["git", "--literal-pathspecs", *arguments]
-    try:
+    def git(*arguments: str) -> str:
+        command = ["git", "--literal-pathspecs", *arguments]
         done = subprocess.run(command, cwd=root, env=ours, capture_output=True, text=True)
-    except OSError:
+        return "" if done.returncode else done.stdout.strip()
+
+    try:
+        if git("rev-parse", "--is-shallow-repository") != "false":
+            return ""
+        return git("log", "-1", "--no-show-signature", "--format=%cs", "--", path)
+    except OSError:  # there is no git
         return ""
-    return "" if done.returncode else done.stdout.strip()
 
 
-def map_site(app, exception) -> None:
+def map_site(app, out: Path) -> None:
     """Write the site map, of all pages, also of those that this build found unchanged."""
     address = app.config.public["address"]
-    if exception or app.builder.name != "html" or not address:
+    if not address:
         return
     places = "".join(
         f"  <url><loc>{address}{page}.html</loc></url>\n" for page in sorted(app.env.found_docs)
     )
-    out = Path(app.outdir)
     (out / "sitemap.xml").write_text(
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{places}</urlset>\n',
         "utf8",
     )
     (out / "robots.txt").write_text(f"User-agent: *\nSitemap: {address}sitemap.xml\n", "utf8")
-
-
-def setup(app):
-    """Register the setting and what comes from it."""
-    app.add_config_value("public", {}, "html")
-    app.connect("config-inited", configure, priority=100)
-    app.connect("html-page-context", describe)
-    app.connect("build-finished", map_site, priority=870)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,12 +6,13 @@ editor or a merge has broken never ends in a traceback.
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import nbformat
-from nbformat.v4.rwbase import rejoin_lines
 
-CONFLICT = re.compile(r"^(<{7} |={7}$|>{7} )", re.MULTILINE)
+from d2lmini.exercises.notebook import CONFLICT
+
 # Why a file cannot be read as a notebook, and what to do about it.
 EMPTY = "is empty: restore it from git, or write a notebook there"
 IN_CONFLICT = (
@@ -68,7 +69,7 @@ def read_notebook(text: str) -> nbformat.NotebookNode:
     require_form(notebook)
     name_cells(notebook["cells"])
     notebook["nbformat_minor"] = max(5, notebook.get("nbformat_minor", 5))
-    return rejoin_lines(nbformat.from_dict(notebook))
+    return nbformat.v4.reads(json.dumps(notebook))
 
 
 def require_form(notebook: dict[str, Any]) -> None:
@@ -146,3 +147,35 @@ def free_name(name: str, taken: set[str]) -> str:
         number += 1
         found = f"{name}-{number}"
     return found
+
+
+TAG = re.compile(r"\\tag\s*\{([^{}]*)\}")
+CAPTION = re.compile(r"^\*\*Figure ([^*\s]*?)(\.?)\*\*", re.MULTILINE)
+CHAPTER = re.compile(r"0*(\d+)-")
+
+
+def wrong_numbers(cells: list[dict[str, Any]], name: str) -> Iterator[tuple[int, str]]:
+    r"""Yield the formulas and figures that are not counted up from 1 through the chapter of a name.
+
+    >>> cells = [{"cell_type": "markdown", "source": r"$$x \tag{2.3}$$ **Figure 2.1.** So."}]
+    >>> list(wrong_numbers(cells, "02-softmax"))
+    [(0, 'formula 2.3 should be 2.1')]
+    """
+    found = CHAPTER.match(name)
+    chapter = found[1] if found else "1"
+    count = {"formula": 0, "Figure": 0}
+    for place, cell in enumerate(cells):
+        if cell["cell_type"] != "markdown":
+            continue
+        numbers = [("formula", one[1].strip()) for one in TAG.finditer(cell["source"])]
+        for caption in CAPTION.finditer(cell["source"]):
+            numbers.append(("Figure", caption[1]))
+            if not caption[2]:
+                yield place, f"write **Figure {caption[1]}.**, with a full stop"
+        for kind, number in numbers:
+            count[kind] += 1
+            right = f"{chapter}.{count[kind]}"
+            if number != right:
+                yield place, f"{kind} {number} should be {right}"
+                last = re.fullmatch(r"\d+\.(\d+)", number)
+                count[kind] = int(last[1]) if last else count[kind]

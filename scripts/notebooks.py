@@ -7,7 +7,7 @@
 A notebook that cannot be read, raises an error or writes to stderr is reported in one line and left
 as it was; the others are stored. The first cell, which installs the library where it is missing, is
 written from `public` in _config.yml. What a page hides by a tag is hidden in Jupyter as well. Cells
-that run in a reader's browser get the tag `live`; nobody sets it (see `_ext/livecells.py`). What
+that run in a reader's browser get the tag `live`; nobody sets it (see `live_cells/plan.py`). What
 the outputs of the chapters were made with is stored beside them.
 """
 
@@ -26,9 +26,14 @@ from nbval.plugin import coalesce_streams
 from d2lmini._terminal import careful_output
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "_ext"))
-from livecells import plan_cells, tagged  # noqa: E402
-from sources import SourceError, read_notebook  # noqa: E402, what the build reads notebooks with
+sys.path += [str(ROOT / "_ext"), str(ROOT)]
+from sources import (  # noqa: E402, what the build reads notebooks with
+    SourceError,
+    read_notebook,
+    wrong_numbers,
+)
+
+from live_cells.plan import plan_cells, tagged  # noqa: E402
 
 CHAPTERS = ROOT / "chapters"
 STORED_WITH = CHAPTERS / "stored-with.json"  # shown on the page of facts
@@ -55,6 +60,9 @@ if importlib.util.find_spec("d2lmini") is None:
         raise ModuleNotFoundError("d2lmini is missing: run this notebook in the folder of its book")
     %pip install --quiet "{source}"\
 """
+
+
+__all__ = ["read_notebook", "wrong_numbers"]  # for the tests
 
 
 class NotebookError(Exception):

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from pypdf import PdfReader
 
 from scripts.browser import find_browser
+from scripts.paper import bind
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -33,7 +34,7 @@ def needed_browser() -> str:
 
 
 def build_page(build: Path = BUILD) -> Path:
-    """Put the whole book on one page, made by `_ext/paper.py`; return its path."""
+    """Put the whole book on one page, bound by `paper.py`; return its path."""
     folder = build / "singlehtml"
     shutil.rmtree(folder, ignore_errors=True)  # Sphinx replaces no style that is there
     command = [str(Path(sys.executable).with_name("jupyter-book")), "build", "-W", "-n"]
@@ -42,7 +43,7 @@ def build_page(build: Path = BUILD) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
-    return folder / "book.html"
+    return bind(folder, ROOT)
 
 
 def page_numbers(pdf: bytes) -> dict[str, int]:

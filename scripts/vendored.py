@@ -43,7 +43,7 @@ ALL = (
     Vendored(
         "Inter", "_ext/**/face/README.md", r"fontpkg-inter` (\S+?)[,\s]", "fontpkg-inter", "pip"
     ),
-    Vendored("Pyodide", "_ext/**/live.py", r'\nVERSION = "(\S+)"', "pyodide"),
+    Vendored("Pyodide", "live_cells/extension.py", r'\nVERSION = "(\S+)"', "pyodide"),
     Vendored("axe-core", "tests/browser/axe/axe.min.js", r"axe v(\S+)", "axe-core"),
 )
 

@@ -96,7 +96,7 @@ def tested(version: str, path: str, end: str) -> dict[str, object]:
     run(*uv, "venv", "--quiet", "--clear", "--python", path, folder)
     install = [*uv, "pip", "install", "--quiet", "--python", python]
     for package in PACKAGES:  # what would have to be compiled cannot be had
-        install += ["--no-build-package", package]
+        install += ["--only-binary", package]
     status, said = run(*install, "--resolution", ENDS[end], ".[torch,plot,test]")
     if not status:
         status, said = run(*install, *TOOLS)

@@ -3,13 +3,23 @@
 import functools
 import json
 import math
+import subprocess
+import sys
+from importlib.metadata import entry_points
 
 import numpy as np
 import pytest
 from comparing import TORCH
 
 from d2lmini import attention, masked_softmax, softmax
-from d2lmini.testing import EXHIBITS, INVARIANTS, by_loops, check_attention
+from d2lmini.testing import (
+    EXHIBITS,
+    INVARIANTS,
+    by_loops,
+    check_attention,
+    check_language_model,
+)
+from d2lmini.testing.__main__ import main
 from d2lmini.testing.museum import attend, combine, score
 
 with_part = functools.partial(functools.partial, attend)
@@ -295,3 +305,138 @@ def test_the_frameworks_own():
     threads = torch.get_num_threads()
     check_attention(attention, arrays="torch")
     assert torch.get_num_threads() == threads
+
+
+@pytest.mark.skipif(not TORCH, reason="this is PyTorch's layer")
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_the_frameworks_layer_is_taken_as_it_is(batch_first):
+    """Its one fault is known: with weights, a query without keys gets nan (pytorch#41508)."""
+    import torch
+
+    layer = torch.nn.MultiheadAttention(12, 3, batch_first=batch_first)
+    before = layer.in_proj_weight.clone()
+    report = check_attention(layer)
+    assert report.names == ["a_query_without_keys_gets_nothing"]
+    assert report.exhibit.name == "a query with no key"
+    assert torch.equal(layer.in_proj_weight, before), "it was checked in a copy"
+    assert not check_attention(layer, no_keys="any")
+
+
+@pytest.mark.skipif(not TORCH, reason="this is PyTorch's layer")
+def test_a_layer_that_is_more_than_attention_is_refused_in_words():
+    import torch
+
+    wide = check_attention(torch.nn.MultiheadAttention(4, 2, kdim=3, vdim=3))
+    assert "keys and values must be as wide as queries" in repr(wide)
+    more = check_attention(torch.nn.MultiheadAttention(4, 2, add_zero_attn=True))
+    assert "add_zero_attn" in repr(more)
+
+
+# A language model from outside: a weighted average of embeddings, and five ways to spoil it.
+
+EMBEDDING = np.random.default_rng(3).normal(size=(6, 4))
+
+
+def read(ids, mask=None, causal=True):
+    x = EMBEDDING[ids]
+    mask = None if mask is None else mask[:, None]
+    return attention(x, x, x, mask=mask, causal=causal).output @ EMBEDDING.T
+
+
+def step(ids, cache):
+    seen = ids if cache is None else np.concatenate([cache, ids], axis=1)
+    return read(seen)[:, -ids.shape[1] :], seen
+
+
+def forgets_the_mask(ids, cache):
+    """Read a chunk after the first without a causal rule, as TinyLLM#17 did."""
+    seen = ids if cache is None else np.concatenate([cache, ids], axis=1)
+    return read(seen, causal=cache is None)[:, -ids.shape[1] :], seen
+
+
+def padding_is_read(ids, mask):
+    return read(ids)
+
+
+def test_a_right_language_model_passes():
+    report = check_language_model(read, vocabulary=6, step=step, padded=read)
+    assert not report and len(report.held) == 5, report
+    assert check_language_model(read, vocabulary=6).idle == (
+        "one_chunk_or_two_the_same",
+        "padding_left_or_right_the_same",
+    )
+
+
+@pytest.mark.parametrize(
+    "model, options, broken",
+    [
+        (lambda ids: read(ids, causal=False), {}, "a_later_token_changes_nothing"),
+        (lambda ids: read(ids) - read(ids).mean(0), {}, "each_sequence_stands_alone"),
+        (
+            lambda ids: read(ids) + dice.normal(size=(*ids.shape, 6)),
+            {},
+            "the_same_call_gives_the_same",
+        ),
+        (read, {"step": forgets_the_mask}, "one_chunk_or_two_the_same"),
+        (read, {"padded": padding_is_read}, "padding_left_or_right_the_same"),
+        (lambda ids: None, {}, "a_later_token_changes_nothing"),
+    ],
+)
+def test_a_wrong_language_model_is_found(model, options, broken):
+    report = check_language_model(model, vocabulary=6, **options)
+    assert broken in report.names, report
+
+
+def test_a_language_model_needs_two_words():
+    with pytest.raises(ValueError, match="vocabulary must be at least 2, got 1"):
+        check_language_model(read, vocabulary=1)
+
+
+# From a shell, and in pytest.
+
+
+def test_the_command_says_what_is_broken_and_ends_so(capsys, tmp_path):
+    assert main(["d2lmini:attention"]) == 0
+    assert "all 9 invariants hold" in capsys.readouterr().out
+    file = tmp_path / "layers.py"
+    file.write_text(
+        "def mine(query, key, value):\n    return query @ key.swapaxes(-1, -2) @ value\n"
+    )
+    assert main([f"{file}:mine", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["broken"]
+    assert main(["d2lmini:attention", "--mask", "hidden"]) == 1
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("attention", "should be module:function"),
+        ("no_such_module:attention", "cannot be imported"),
+        ("d2lmini:no_such_name", "has no no_such_name"),
+        ("d2lmini:__name__", "is no function, but str"),
+    ],
+)
+def test_the_command_says_in_a_line_what_it_cannot_find(name, words, capsys):
+    assert main([name]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_plugin_makes_a_test_of_each_invariant(tmp_path):
+    (tmp_path / "test_mine.py").write_text(
+        "from d2lmini import attention\n\n"
+        "def test_it(check_attention):\n    check_attention(attention)\n"
+    )
+    (tmp_path / "mine.py").write_text(
+        "from d2lmini import attention\n\ndef wrong(query, key, value, mask=None, causal=False):\n"
+        "    return attention(2 * query, key, value, mask=mask, causal=causal)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    if "d2lmini" not in {point.name for point in entry_points(group="pytest11")}:
+        command += ["-p", "d2lmini.testing.plugin"]  # an older install
+    ran = subprocess.run(
+        [*command, "--attention", "mine:wrong"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ran.returncode == 1
+    assert "1 failed, 9 passed" in ran.stdout, ran.stdout
+    assert "FAILED attention::it_is_the_definition[mine:wrong]" in ran.stdout

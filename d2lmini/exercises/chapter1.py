@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -72,8 +73,8 @@ register(
         hints=(
             "For the scores 0, 2, 1 the weights are 0, 1, 0. Where is the largest score of a row?",
             "In each row, weight i is 1 if i = argmax of the row, and 0 otherwise.",
-            "argmax(axis=-1) finds the positions. The rows of the identity, np.eye(m), are all the "
-            "one-hot vectors there are.",
+            "argmax(axis=-1) finds the positions. Which matrix has all one-hot vectors as its "
+            "rows?",
         ),
         solution="""\
 def one_hot(scores):
@@ -138,7 +139,7 @@ register(
             ),
             Mistake(
                 "transposed",
-                "The table lies on its side: rows are queries, columns are keys.",
+                "Your matrix is transposed: rows are queries, columns are keys.",
                 lambda query, key: cosine_score(key, query),
             ),
             Mistake(
@@ -233,7 +234,8 @@ register(
             ),
             Mistake(
                 "case",
-                "Upper and lower case differ for you. Make the text lower case first.",
+                "You treat upper and lower case as different letters. Make the text lower case "
+                "first.",
                 lambda texts, vocabulary: _rows_of_length_1(
                     _counts(texts, vocabulary, lower=False)
                 ),
@@ -305,154 +307,146 @@ def trigram_vectors(texts, vocabulary):
 )
 
 
-# Soft lookup
+# A key for nobody
 
 
-def _soft_lookup(scores: Array, values: Array, temperature: float) -> Array:
-    return softmax(scores / temperature) @ values
+def _with_nobody(scores: Array, values: Array, nobody: float, temperature: float) -> Array:
+    return _with_extra(scores, values, nobody, temperature, softmax)
+
+
+def _with_extra(
+    scores: Array, values: Array, nobody: float, temperature: float, softmax: Any
+) -> Array:
+    all_scores = np.hstack([scores, np.full((len(scores), 1), nobody)])
+    all_values = np.vstack([values, np.zeros((1, values.shape[1]))])
+    return softmax(all_scores / temperature) @ all_values
+
+
+def _extra_last(scores: Array, nobody: float) -> Array:
+    return np.hstack([scores, np.full((len(scores), 1), nobody)])
+
+
+def _with_nobody_cases() -> list[Case]:
+    return [
+        (*tables([[1, 0]], [[10], [20]]), 0.5, 2.0),
+        (*tables([[0, 1, 2], [3, 3, 0]], [[10, 0], [0, 5], [20, 1]]), 1.25, 0.5),
+        (*tables([[0.9, 0.8, 0.1]], [[1, 0], [0, 1], [5, 5]]), 0.7, 0.001),
+        (*tables([[-3.5, -3.6], [0.2, 0.15], [-0.1, -9]], [[1.5], [0.25]]), 0.1, 0.05),
+        (*tables([[-900, -901, -900.5], [0.1, 0.4, 0]], [[1, 0.5], [2, 1], [4, 0]]), -900.2, 1.0),
+        (*tables([[2, 0, -1]], [[-1.5], [4], [0.25]]), -3.0, 0.001),
+        (*rough(3, (2, 4), (4, 3)), -0.4, 0.7),
+    ]
 
 
 register(
     Exercise(
-        name="soft_lookup",
+        name="with_nobody",
         chapter=1,
         difficulty="medium",
         minutes=15,
-        task="Answer n queries from their scores (n, m) with the m keys: the mean of the values "
-        "(m, d_v), weighted by the softmax of scores / temperature. The temperature may be so low "
-        "that exp overflows: take the largest score of each row away first, which changes no "
-        "weight, since it multiplies all exponentials by the same number. Return (n, d_v).",
+        task="Answer n queries from their scores (n, m) and the values (m, d_v), but let the "
+        "answer fade to zeros if nobody fits. Add one more key, for nobody: it has the score "
+        "nobody with every query, and its value is zeros. The weights are the softmax of all m + 1 "
+        "scores, divided by the temperature, which may be so low that exp overflows; subtracting "
+        "the largest score of a row first changes no weight. Return (n, d_v).",
         returns={"answers": "(queries, d_v)"},
-        reference=_soft_lookup,
-        cases=lambda: [
-            (*tables([[1, 0]], [[10], [20]]), 2.0),
-            (*tables([[0, 1, 2], [3, 3, 0]], [[10, 0], [0, 5], [20, 1]]), 0.5),
-            (*tables([[0.9, 0.8, 0.1]], [[1, 0], [0, 1], [5, 5]]), 0.001),
-            (*tables([[-3.5, -3.6], [0.2, 0.15], [-0.1, -9]], [[1.5], [0.25]]), 0.05),
-            (*tables([[-900, -901, -900.5], [0.1, 0.4, 0]], [[1, 0.5], [2, 1], [4, 0]]), 1.0),
-            (*tables([[2, 0, -1]], [[-1.5], [4], [0.25]]), 0.001),
-            (*rough(3, (2, 4), (4, 3)), 0.7),
-        ],
+        reference=_with_nobody,
+        cases=_with_nobody_cases,
         mistakes=(
             slip(
-                "no-temperature",
-                "The temperature has no effect. Are the scores divided by it before exp is taken? "
-                "Afterwards it cancels.",
-                lambda softmax: lambda scores, values, temperature: softmax(scores) @ values,
+                "without-nobody",
+                "The key for nobody takes no weight. Its exponential belongs into the sum by which "
+                "all are divided, although its value is zeros; don't divide again without it.",
+                lambda softmax: (
+                    lambda scores, values, nobody, temperature: (
+                        softmax(scores / temperature) @ values
+                    )
+                ),
             ),
             slip(
-                "multiplied",
-                "You multiplied by the temperature. The scores are divided by it: a low "
-                "temperature makes differences large.",
+                "nobody-not-divided",
+                "You divided the scores by the temperature, but not that of nobody.",
                 lambda softmax: (
-                    lambda scores, values, temperature: softmax(scores * temperature) @ values
+                    lambda scores, values, nobody, temperature: _with_extra(
+                        scores / temperature, values, nobody, 1.0, softmax
+                    )
                 ),
             ),
-            Mistake(
-                "no-exp",
-                "You divided the scores by their sum, without exp. Then the temperature cancels, "
-                "and negative scores would give negative weights.",
-                lambda scores, values, temperature: (
-                    scores / scores.sum(axis=-1, keepdims=True) @ values
+            slip(
+                "no-temperature",
+                "The temperature has no effect. The scores are divided by it before exp is taken.",
+                lambda softmax: (
+                    lambda scores, values, nobody, temperature: _with_extra(
+                        scores, values, nobody, 1.0, softmax
+                    )
                 ),
             ),
-            Mistake(
-                "not-normalised",
-                "The weights do not sum to 1, so this is not a mean. Divide by the sum of each "
-                "row.",
-                lambda scores, values, temperature: np.exp(scores / temperature) @ values,
-                also=(
-                    lambda scores, values, temperature: (
-                        np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature) @ values
-                    ),
+            slip(
+                "limit",
+                "You used the score of nobody as a limit: all or nothing. As one more key it lets "
+                "the answer fade without a jump.",
+                lambda softmax: (
+                    lambda scores, values, nobody, temperature: np.where(
+                        scores.max(axis=-1, keepdims=True) >= nobody,
+                        softmax(scores / temperature) @ values,
+                        0.0,
+                    )
                 ),
             ),
-            Mistake(
-                "hard",
-                "You returned the value of the best key. Attention does not pick; it mixes all "
-                "values.",
-                lambda scores, values, temperature: values[scores.argmax(axis=-1)],
+            slip(
+                "mean-for-nobody",
+                "You gave nobody the mean of the values. Its value is zeros.",
+                lambda softmax: (
+                    lambda scores, values, nobody, temperature: (
+                        softmax(_extra_last(scores, nobody) / temperature)
+                        @ np.vstack([values, values.mean(axis=0)])
+                    )
+                ),
             ),
             slip(
                 "axis",
                 "The softmax runs over the queries. Each query's weights, a row, must sum to 1.",
                 lambda softmax: (
-                    lambda scores, values, temperature: (
-                        softmax(scores / temperature, axis=0) @ values
+                    lambda scores, values, nobody, temperature: (
+                        softmax(_extra_last(scores, nobody) / temperature, axis=0)[:, :-1] @ values
                     )
                 ),
             ),
             Mistake(
                 "no-max",
                 "Right at high temperatures. At a low one the scores become so large that exp "
-                "overflows: subtract the largest of each row first.",
-                lambda scores, values, temperature: naive_softmax(scores / temperature) @ values,
+                "overflows: subtract the largest of each row first, that of nobody included.",
+                lambda scores, values, nobody, temperature: _with_extra(
+                    scores, values, nobody, temperature, naive_softmax
+                ),
             ),
             Mistake(
                 "one-max",
                 "You subtracted the largest score of the whole matrix. In a row whose scores are "
                 "far below it every exponential is 0. Each row has a largest score of its own.",
-                lambda scores, values, temperature: (
-                    naive_softmax((scores - scores.max()) / temperature) @ values
-                ),
-            ),
-            Mistake(
-                "whole-matrix",
-                "You divided by the sum of the whole matrix. Each row has its own sum.",
-                lambda scores, values, temperature: (
-                    (e := np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature))
-                    / e.sum()
+                lambda scores, values, nobody, temperature: (
+                    naive_softmax(
+                        (_extra_last(scores, nobody) - _extra_last(scores, nobody).max())
+                        / temperature
+                    )[:, :-1]
                     @ values
-                ),
-                also=(
-                    lambda scores, values, temperature: (
-                        (e := np.exp(scores / temperature)) / e.sum() @ values
-                    ),
-                    lambda scores, values, temperature: (
-                        (e := np.exp((scores - scores.max()) / temperature)) / e.sum() @ values
-                    ),
-                ),
-            ),
-            Mistake(
-                "no-keepdims",
-                "The sums of the rows came out as (n,), which lies along the columns of a matrix. "
-                "They must stay a column, (n, 1), to divide row by row.",
-                lambda scores, values, temperature: (
-                    (e := np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature))
-                    / e.sum(axis=-1)
-                    @ values
-                ),
-                also=(
-                    lambda scores, values, temperature: (
-                        (e := np.exp(scores / temperature)) / e.sum(axis=-1) @ values
-                    ),
-                ),
-            ),
-            slip(
-                "absolute",
-                "A negative score was taken for a large one. A score of −3 fits worse than one "
-                "of 0: no absolute values, and no squares.",
-                lambda softmax: (
-                    lambda scores, values, temperature: (
-                        softmax(np.abs(scores) / temperature) @ values
-                    )
                 ),
             ),
         ),
         hints=(
-            "Three steps for each query: sharpen or flatten the scores, make weights of them that "
-            "sum to 1, add up the values times their weights.",
-            "αᵢ = exp(aᵢ / T) / Σⱼ exp(aⱼ / T), and the answer is Σᵢ αᵢ vᵢ. Subtracting the "
-            "largest aᵢ / T of a row from all of them changes nothing.",
-            "Sum over axis=-1 with keepdims=True. The last step is a matrix product, (n, m) with "
-            "(m, d_v).",
+            "What does the table of keys and values look like once nobody has a row in it?",
+            "The sum in the denominator has one more term, that of nobody. In the weighted sum its "
+            "term is zero.",
+            "Either append a column to the scores and a row of zeros to the values, or add one "
+            "exponential to each row's sum; np.maximum finds the largest of both.",
         ),
         solution="""\
-def soft_lookup(scores, values, temperature):
-    scaled = scores / temperature
+def with_nobody(scores, values, nobody, temperature):
+    column = np.full((len(scores), 1), nobody)
+    scaled = np.hstack([scores, column]) / temperature  # (n, m + 1)
     e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
-    weights = e / e.sum(axis=-1, keepdims=True)  # (n, m)
-    return weights @ values""",
+    weights = e / e.sum(axis=-1, keepdims=True)
+    return weights[:, :-1] @ values  # the value of nobody is zeros""",
     )
 )
 
@@ -507,8 +501,8 @@ register(
         mistakes=(
             Mistake(
                 "by-weight",
-                "You asked whether a weight is large enough. The weights of a query always sum to "
-                "1, so one of them may be large although nobody fits. Ask the scores.",
+                "You checked whether a weight is large enough. The weights of a query always sum "
+                "to 1, so one of them may be large although nobody fits. Look at the scores.",
                 _ask_or_nobody_by(
                     lambda scores, least: softmax(scores / 0.1).max(axis=-1, keepdims=True) >= least
                 ),
@@ -530,15 +524,15 @@ register(
             ),
             Mistake(
                 "every-key",
-                "You asked that every key fits. One that fits is enough for an answer.",
+                "You required every key to fit. One is enough.",
                 _ask_or_nobody_by(
                     lambda scores, least: scores.min(axis=-1, keepdims=True) >= least
                 ),
             ),
             Mistake(
                 "keys-dropped",
-                "You left out each key that does not reach the limit. The limit is asked of the "
-                "best key only; once somebody fits, all of them are mixed.",
+                "You left out each key that does not reach the limit. The limit is for the best "
+                "key only; once somebody fits, all of them are mixed.",
                 lambda query, key, value, least: (
                     np.where(
                         cosine_score(query, key) >= least,
@@ -550,12 +544,13 @@ register(
             ),
             Mistake(
                 "reversed",
-                "It is the other way round: those whom nobody fits got an answer.",
+                "You have it the wrong way round: the queries that nobody fits are the ones that "
+                "got an answer.",
                 _ask_or_nobody_by(lambda scores, least: scores.max(axis=-1, keepdims=True) < least),
             ),
             Mistake(
                 "strictly",
-                "Right, but for a score that is exactly the limit: it reaches it.",
+                "Right, except when a score equals the limit: that counts as reaching it.",
                 _ask_or_nobody_by(lambda scores, least: scores.max(axis=-1, keepdims=True) > least),
             ),
             Mistake(
@@ -837,8 +832,8 @@ register(
             "the same number to all scores changes nothing, so the slopes sum to 0.",
             "With z = scores / T, the loss is ln Σⱼ exp(zⱼ) − z_clicked. The slope of the first "
             "term along zᵢ is the weight αᵢ. Then use the chain rule for zᵢ = aᵢ / T.",
-            "Compute the weights of scores / T, subtract 1 from the clicked one, and divide "
-            "by the temperature.",
+            "Write down the slopes of both terms along zᵢ, once for the clicked i and once for "
+            "another. What does the chain rule add?",
         ),
         solution="""\
 def click_gradient(scores, clicked, temperature):

@@ -268,8 +268,8 @@ register(
             ),
             Mistake(
                 "mean",
-                "The numbers −ln α are averaged as if all counted alike. Each must count with its "
-                "own weight, and their sum is not divided by m.",
+                "You averaged the numbers −ln α as if all counted the same. Each must count with "
+                "its own weight, and their sum is not divided by m.",
                 lambda weights: np.exp(_entropy(weights) / weights.shape[-1]),
                 also=(
                     lambda weights: np.exp(
@@ -502,13 +502,13 @@ register(
             ),
             Mistake(
                 "transposed",
-                "The table lies on its side: rows are components of the output, columns are "
+                "Your matrix is transposed: rows are components of the output, columns are "
                 "components of the query.",
                 lambda query, key, value: _centred(softmax(key @ query), key, value).T,
             ),
             Mistake(
                 "plain-mean",
-                "Every key counts equally here. The means, and the sum, must be taken with the "
+                "You counted every key equally. The means, and the sum, must be taken with the "
                 "softmax weights.",
                 lambda query, key, value: _centred(np.full(len(key), 1 / len(key)), key, value),
             ),

@@ -98,85 +98,134 @@ def my_causal_mask(num_queries, num_keys):
 )
 
 
-# Padding mask
+# Look at the others
 
 
-def _visible(lengths: Array, num_keys: int) -> Array:
-    return np.arange(num_keys) < lengths[:, None]
+def _others(x: Array) -> Array:
+    return attention(x, x, x, mask=~np.eye(len(x), dtype=bool)).output
+
+
+def _others_slip(
+    hide: Callable[[Array], Array] = lambda s: np.where(np.eye(len(s)) > 0, -np.inf, s),
+    root: Callable[[Array], float] = lambda x: np.sqrt(x.shape[1]),
+    axis: int = -1,
+    after: Callable[[Array], Array] = lambda w: w,
+) -> Callable[[Any], Callable[..., Array]]:
+    """Return what `slip` wants: attention to the others with one step replaced."""
+
+    def make(softmax: Any) -> Callable[..., Array]:
+        def attend(x: Array) -> Array:
+            if len(x) == 1:
+                return np.zeros_like(x)
+            return after(softmax(hide(x @ x.T / root(x)), axis=axis)) @ x
+
+        return attend
+
+    return make
+
+
+def _without_care(x: Array) -> Array:
+    scores = np.where(np.eye(len(x)) > 0, -np.inf, x @ x.T / np.sqrt(x.shape[1]))
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ x
+
+
+def _others_cases() -> list[Case]:
+    return [
+        tables([[1.5], [-0.5]]),
+        tables([[1, 0.5, -1], [2, -1, 0.3]]),
+        tables([[1, 0, 2], [0.5, 1, 1], [2, -1, 0.25], [0, 1.5, -1]]),
+        tables([[1.5, -2, 0.5]]),
+        tables([[40, 1], [30.5, -2], [-28, 3.25]]),
+        tables([[0.5], [-1.25], [2], [0.75]]),
+        rough(9, (3, 2)),
+    ]
 
 
 register(
     Exercise(
-        name="padding_mask",
+        name="attend_to_others",
         chapter=3,
-        difficulty="easy",
-        minutes=10,
-        task="Sequences of these lengths (batch,) are padded at the end to num_keys. Return a "
-        "boolean mask (batch, 1, num_keys), True where a key is real. The 1 serves all queries.",
-        returns={"mask": "(batch, 1, keys)"},
-        reference=masks.padding_mask,
-        cases=lambda: [
-            (np.array([1]), 2),
-            (np.array([2, 3]), 4),
-            (np.array([3, 0, 1]), 3),
-            (np.array([2, 2, 5, 1]), 5),
-        ],
+        difficulty="medium",
+        minutes=15,
+        task="Self-attention (scaled dot product) of a sentence x (n, d) in which no word may look "
+        "at itself. A sentence of one word has nobody else to look at: its output is zeros. "
+        "Return (n, d).",
+        returns={"output": "(words, d)"},
+        reference=_others,
+        cases=_others_cases,
         mistakes=(
-            Mistake(
-                "no-query-axis",
-                "(batch, keys) against scores (batch, queries, keys): broadcasting would take your "
-                "sequences for queries. Insert an axis of length 1 for the queries.",
-                _visible,
+            slip(
+                "itself-too",
+                "Every word still looks at itself, and mostly finds itself. Hide the diagonal.",
+                _others_slip(hide=lambda s: s),
+            ),
+            slip(
+                "zeroed-scores",
+                "A score of 0 hides nothing, since its exponential is 1. Hidden scores become −∞.",
+                _others_slip(hide=lambda s: np.where(np.eye(len(s)) > 0, 0.0, s)),
+            ),
+            slip(
+                "after-softmax",
+                "You set the weights to 0 after the softmax, so the others no longer sum to 1.",
+                _others_slip(hide=lambda s: s, after=lambda w: w * (1 - np.eye(len(w)))),
+            ),
+            slip(
+                "repaired-late",
+                "Masking after the softmax and dividing again is right on paper. With large "
+                "scores the visible weights are rounded to 0 first. Hide before the softmax.",
+                _others_slip(
+                    hide=lambda s: s,
+                    after=lambda w: (v := w * (1 - np.eye(len(w)))) / v.sum(axis=-1, keepdims=True),
+                ),
+            ),
+            slip(
+                "upside-down",
+                "The mask is upside down: each word looks at itself alone, so nothing changes.",
+                _others_slip(hide=lambda s: np.where(np.eye(len(s)) > 0, s, -np.inf)),
+            ),
+            slip(
+                "first-hidden",
+                "You hid the first word from everybody. What is hidden differs from row to row.",
+                _others_slip(hide=lambda s: np.where(np.arange(len(s)) == 0, -np.inf, s)),
+            ),
+            slip(
+                "no-scale",
+                "The scores are not divided by √d.",
+                _others_slip(root=lambda x: 1.0),
+            ),
+            slip(
+                "scale-words",
+                "You divided by the root of the number of words. d counts the components of one.",
+                _others_slip(root=lambda x: float(np.sqrt(len(x)))),
+            ),
+            slip(
+                "axis",
+                "The softmax runs over the queries. It must run over the keys, along each row.",
+                _others_slip(axis=0),
             ),
             Mistake(
-                "queries-hidden",
-                "This hides queries, not keys: the axis of length 1 must stand where the queries "
-                "are, before the keys.",
-                lambda lengths, num_keys: _visible(lengths, num_keys)[:, :, None],
-            ),
-            Mistake(
-                "off-by-one",
-                "One key too many is visible. A sequence of length 2 has the positions 0 and 1.",
-                lambda lengths, num_keys: (np.arange(num_keys) <= lengths[:, None])[:, None],
-            ),
-            Mistake(
-                "polarity",
-                "The mask is upside down: True means that the key is real and may be attended.",
-                lambda lengths, num_keys: ~_visible(lengths, num_keys)[:, None],
-            ),
-            Mistake(
-                "padded-in-front",
-                "You hid the first positions. Here the padding is at the end.",
-                lambda lengths, num_keys: _visible(lengths, num_keys)[:, None, ::-1],
-            ),
-            Mistake(
-                "own-width",
-                "The mask ends with the longest sequence. It must have a column for each of the "
-                "num_keys places, also where all sequences are shorter.",
-                lambda lengths, num_keys: _visible(lengths, max(lengths))[:, None],
-            ),
-            Mistake(
-                "numbers",
-                "The numbers are right, but a mask is boolean in this book: True and False.",
-                lambda lengths, num_keys: _visible(lengths, num_keys)[:, None].astype(float),
-            ),
-            Mistake(
-                "one-length-for-all",
-                "All sequences get the mask of the longest. Each has a length of its own.",
-                lambda lengths, num_keys: _visible(np.full_like(lengths, max(lengths)), num_keys)[
-                    :, None
-                ],
+                "no-key",
+                "Right as long as there is somebody else. A single word may see no key, and 0 / 0 "
+                "is nan: its output should be zeros.",
+                _without_care,
             ),
         ),
         hints=(
-            "For one sequence of length 2, padded to 4, the mask is True, True, False, False.",
-            "Key j of sequence b is real if j < lengths[b]. The result says nothing about queries, "
-            "so their axis has length 1.",
-            "np.arange(num_keys) is compared with the lengths as an array of shape (batch, 1, 1).",
+            "Write the mask of a sentence of three words as a table first: who may attend to whom?",
+            "A hidden key gets the score −∞ before the softmax. One row may have nothing but "
+            "hidden keys.",
+            "d2lmini's attention takes such a mask and knows what to do with an empty row; without "
+            "it, look at the row's sum before you divide.",
         ),
         solution="""\
-def my_padding_mask(lengths, num_keys):
-    return np.arange(num_keys) < lengths[:, None, None]""",
+def attend_to_others(x):
+    scores = x @ x.T / np.sqrt(x.shape[1])  # (n, n)
+    np.fill_diagonal(scores, -np.inf)
+    if len(x) == 1:
+        return np.zeros_like(x)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ x""",
     )
 )
 
@@ -626,7 +675,7 @@ register(
             ),
             Mistake(
                 "transposed",
-                "The table lies on its side: rows are queries, columns are keys.",
+                "Your matrix is transposed: rows are queries, columns are keys.",
                 lambda query, key, w_1, w_2, w: additive_score(query, key, w_1, w_2, w).T,
             ),
             Mistake(
@@ -637,7 +686,8 @@ register(
             ),
             Mistake(
                 "same-axis",
-                "Both new axes stand in the same place, so queries and keys still share one axis. "
+                "You put both new axes in the same place, so queries and keys still share one "
+                "axis. "
                 "They need axes of their own, (n, 1, d_h) and (1, m, d_h).",
                 lambda query, key, w_1, w_2, w: (
                     np.tanh((query @ w_1)[:, None] + (key @ w_2)[:, None]) @ w

@@ -54,9 +54,10 @@ register(
         ),
         hints=(
             "Nothing else is learned: scores, softmax and the weighted sum have no parameters.",
-            "A matrix (a, b) has a · b numbers. Add up the three.",
-            "Two of the matrices have d_k columns, one has d_v. The number of tokens does not "
-            "occur.",
+            "How many numbers does a matrix (a, b) hold? Which of the three matrices have the "
+            "same shape?",
+            "The number of tokens does not occur. Try sizes that all differ, such as 4, 3 and 2, "
+            "and count on paper.",
         ),
         solution="""\
 def count_parameters(d_model, d_k, d_v):
@@ -127,13 +128,13 @@ register(
             ),
             Mistake(
                 "not-transposed",
-                "The matrices were used as they come. Here each row of w_q belongs to one "
+                "You used the matrices as they come. Here each row of w_q belongs to one "
                 "component of the query, but x @ w wants it as a column.",
                 lambda x, w_q, w_k, w_v: (x @ w_q, x @ w_k, x @ w_v),
             ),
             Mistake(
                 "reshaped",
-                "The matrices were brought into shape by a reshape. It keeps the order of the "
+                "You brought the matrices into shape by a reshape. It keeps the order of the "
                 "numbers, so rows do not become columns: that is the transpose.",
                 lambda x, *stored: tuple(x @ w.reshape(w.shape[::-1]) for w in stored),
             ),
@@ -157,9 +158,9 @@ register(
         hints=(
             "Three views of the same tokens: what each asks for, what it offers to be found by, "
             "and what it passes on.",
-            "PyTorch stores W_Qᵀ. So Q = X W_Q becomes the product of x with a transpose.",
-            "Write the shapes side by side: (n, d_model) needs a matrix that starts with d_model. "
-            "A matrix has its transpose in .T.",
+            "Compare the shape that nn.Linear stores with that of the matrix in Q = X W_Q. What "
+            "turns one into the other?",
+            "Write the shapes side by side: (n, d_model) needs a matrix that starts with d_model.",
         ),
         solution="""\
 def project(x, w_q, w_k, w_v):
@@ -231,9 +232,10 @@ register(
             ),
         ),
         hints=(
-            "Write the scores of the head with X put in, and look at what stands between the two "
-            "X.",
-            "X W_Q W_Kᵀ Xᵀ / √d_k is X M Xᵀ for one M.",
+            "Write the scores of the head with X put in for the queries and the keys. What is the "
+            "same for every X?",
+            "bilinear_score(x, x, M) is X M Xᵀ. Which factors of the head's scores have to go "
+            "into M?",
             "Draw random x, w_q and w_k, and let np.testing.assert_allclose compare "
             "bilinear_score with dot_product_score.",
         ),
@@ -324,8 +326,8 @@ register(
             "place.",
             "With one-hot embeddings, x @ w_q is w_q: its row i is the query of token i. It should "
             "point to the place before.",
-            "np.eye(n, k=-1) has its ones one place below the diagonal. Give the first row a one "
-            "too, and make the scores large enough for a weight of 0.9.",
+            "np.eye has an argument k that moves its ones off the diagonal. Think of the first "
+            "row too, and make the scores large enough for a weight of 0.9.",
         ),
         solution="""\
 def previous_token(n):
@@ -338,6 +340,131 @@ def previous_token(n):
 
 def _self_attention(x: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
     return attention(x @ w_q, x @ w_k, x @ w_v).output
+
+
+# Tokens that move
+
+
+def _moved(x: Array, w_q: Array, w_k: Array, w_v: Array, steps: int) -> Array:
+    for _ in range(steps):
+        x = x + attention(x @ w_q, x @ w_k, x @ w_v).output
+    return x
+
+
+def _one_by_one(x: Array, w_q: Array, w_k: Array, w_v: Array, steps: int) -> Array:
+    x = x.copy()
+    for _ in range(steps):
+        for i in range(len(x)):
+            x[i] += attention(x[i : i + 1] @ w_q, x @ w_k, x @ w_v).output[0]
+    return x
+
+
+def _with_old_keys(x: Array, w_q: Array, w_k: Array, w_v: Array, steps: int) -> Array:
+    start = x
+    for _ in range(steps):
+        x = x + attention(x @ w_q, start @ w_k, start @ w_v).output
+    return x
+
+
+def _replaced(x: Array, w_q: Array, w_k: Array, w_v: Array, steps: int) -> Array:
+    for _ in range(steps):
+        x = attention(x @ w_q, x @ w_k, x @ w_v).output
+    return x
+
+
+def _scaled_by(root: float, x: Array, w_q: Array, w_k: Array, w_v: Array, steps: int) -> Array:
+    for _ in range(steps):
+        x = x + attention(x @ w_q * np.sqrt(w_q.shape[1]) / root, x @ w_k, x @ w_v).output
+    return x
+
+
+def _moved_cases() -> list[Case]:
+    return [
+        (*rough(35, (2, 1), (1, 2), (1, 2), (1, 1)), 2),
+        (*rough(31, (2, 2), (2, 1), (2, 1), (2, 2)), 1),
+        (*rough(32, (3, 2), (2, 3), (2, 3), (2, 2)), 2),
+        (*rough(33, (1, 3), (3, 2), (3, 2), (3, 3)), 2),
+        (*rough(34, (4, 3), (3, 2), (3, 2), (3, 3)), 3),
+    ]
+
+
+register(
+    Exercise(
+        name="moved_tokens",
+        chapter=4,
+        difficulty="medium",
+        minutes=15,
+        task="The tokens x (n, d_model) attend to one another, and each output is added to the "
+        "token that asked; all tokens move at the same time. Do this steps times, always with the "
+        "same matrices w_q, w_k (d_model, d_k) and w_v (d_model, d_model). Use attention of "
+        "d2lmini. Return the moved tokens (n, d_model), and leave x as it was.",
+        returns={"tokens": "(tokens, d_model)"},
+        reference=_moved,
+        cases=_moved_cases,
+        mistakes=(
+            Mistake(
+                "replaced",
+                "The output took the place of the token. It should be added to the token.",
+                _replaced,
+            ),
+            Mistake(
+                "one-step",
+                "You took one step, whatever steps says.",
+                lambda x, w_q, w_k, w_v, steps: _moved(x, w_q, w_k, w_v, 1),
+            ),
+            Mistake(
+                "old-keys",
+                "Only the queries move. After a step the keys and values must be made from the "
+                "moved tokens as well.",
+                _with_old_keys,
+            ),
+            Mistake(
+                "one-by-one",
+                "The tokens move one after the other, so a later token already meets moved ones. "
+                "All of them move at the same time.",
+                _one_by_one,
+            ),
+            Mistake(
+                "times-steps",
+                "You added the first answer several times. After a step the tokens have moved, so "
+                "the next answer is another one.",
+                lambda x, w_q, w_k, w_v, steps: x + steps * (_moved(x, w_q, w_k, w_v, 1) - x),
+            ),
+            Mistake(
+                "not-projected",
+                "The values are not projected: the tokens themselves were mixed.",
+                lambda x, w_q, w_k, w_v, steps: _moved(x, w_q, w_k, np.eye(x.shape[1]), steps),
+            ),
+            Mistake(
+                "scale-model",
+                "You divided by √d_model. What is compared has d_k components.",
+                lambda x, w_q, w_k, w_v, steps: _scaled_by(
+                    float(np.sqrt(x.shape[1])), x, w_q, w_k, w_v, steps
+                ),
+            ),
+            Mistake(
+                "roles-swapped",
+                "You swapped the roles of queries and keys. The output of a token belongs to its "
+                "query.",
+                lambda x, w_q, w_k, w_v, steps: _moved(x, w_k, w_q, w_v, steps),
+            ),
+        ),
+        hints=(
+            "What is the input of the second step?",
+            "One step is X + softmax(X W_Q (X W_K)ᵀ / √d_k) X W_V.",
+            "Write x = x + …, not x += …: the first makes a new array, the second changes the one "
+            "that the caller still has.",
+        ),
+        solution="""\
+def moved_tokens(x, w_q, w_k, w_v, steps):
+    from d2lmini import attention
+
+    for _ in range(steps):
+        answers = attention(x @ w_q, x @ w_k, x @ w_v).output  # (n, d_model)
+        x = x + answers
+    return x""",
+    )
+)
 
 
 # Many sequences at once
@@ -443,7 +570,8 @@ register(
             ),
             Mistake(
                 "roles-swapped",
-                "Keys ask and queries answer: row i of the scores must hold the query of token i.",
+                "You swapped the roles of queries and keys: row i of the scores must hold the "
+                "query of token i.",
                 lambda x, w_q, w_k, w_v: _self_attention(x, w_k, w_q, w_v),
             ),
             Mistake(
@@ -638,7 +766,8 @@ register(
             ),
             Mistake(
                 "roles-swapped",
-                "Keys ask and queries answer: row i of the scores must hold the query of token i.",
+                "You swapped the roles of queries and keys: row i of the scores must hold the "
+                "query of token i.",
                 _one_head(lambda x, query, key, value: attention(key, query, value).output),
             ),
             Mistake(
@@ -706,7 +835,8 @@ register(
             ),
             Mistake(
                 "causal",
-                "No token sees a later one here. That was not asked for: all see all.",
+                "You hid the later tokens. The exercise asks for no mask: every token may see all"
+                " of them.",
                 _one_head(
                     lambda x, query, key, value: attention(query, key, value, causal=True).output
                 ),

@@ -11,7 +11,6 @@ from d2lmini.attention import attention
 from d2lmini.exercises.definition import Case, Exercise, Mistake, register
 from d2lmini.exercises.slips import naive_softmax, rough, slip, tables
 from d2lmini.exercises.torch_modules import call_with_the_weights_of
-from d2lmini.weights import softmax
 
 
 def _counting(*size: int) -> Array:
@@ -32,7 +31,7 @@ register(
         difficulty="warm-up",
         minutes=5,
         task="Cut the vectors of x (batch, n, h·d) into num_heads = h pieces of neighbouring "
-        "features. Return (batch, h, n, d).",
+        "components. Return (batch, h, n, d).",
         returns={"heads": "(batch, heads, tokens, d)"},
         reference=multihead.split_heads,
         cases=lambda: [
@@ -60,21 +59,23 @@ register(
             ),
             Mistake(
                 "interleaved",
-                "Each head took every h-th feature. A head owns a block of neighbouring features.",
+                "You gave each head every h-th component. A head owns a block of neighbouring "
+                "components.",
                 lambda x, num_heads: x.reshape(*x.shape[:2], -1, num_heads).transpose(0, 3, 1, 2),
             ),
             Mistake(
                 "too-far",
-                "Tokens and features are swapped as well: only the heads move.",
+                "You swapped tokens and components as well: only the heads move.",
                 lambda x, num_heads: _pieces(x, num_heads).transpose(0, 2, 3, 1),
             ),
         ),
         hints=(
-            "Take one token with four features and two heads: the first head gets the first two "
-            "features, the second head the last two.",
+            "Take one token with four components and two heads: which components does each head "
+            "get?",
             "(batch, n, h·d) → (batch, n, h, d) → (batch, h, n, d). Only the first step is a "
             "reshape.",
-            "reshape can work out one size itself: write -1 for d. swapaxes(1, 2) does the rest.",
+            "reshape can work out one size itself: write -1 for d. What is left to do is no "
+            "reshape.",
         ),
         solution="""\
 def my_split_heads(x, num_heads):
@@ -113,7 +114,8 @@ register(
             ),
             Mistake(
                 "interleaved",
-                "The heads' features alternate. Each head is a block of neighbouring features.",
+                "You let the heads' components alternate. Each head is a block of neighbouring "
+                "components.",
                 lambda x: x.transpose(0, 2, 3, 1).reshape(len(x), x.shape[2], -1),
             ),
             Mistake(
@@ -123,7 +125,7 @@ register(
             ),
             Mistake(
                 "added",
-                "You added the heads up. They stand side by side, each with its own features.",
+                "You added the heads up. They belong side by side, each with its own components.",
                 lambda x: x.sum(axis=1),
             ),
         ),
@@ -131,7 +133,7 @@ register(
             "Do the two steps of split_heads in reverse order, each undone.",
             "(batch, h, n, d) → (batch, n, h, d) → (batch, n, h·d). The first step is not a "
             "reshape.",
-            "swapaxes(1, 2) undoes itself. Then reshape with -1 for the last axis.",
+            "A swap of two axes undoes itself. For the last axis reshape can work out the size.",
         ),
         solution="""\
 def my_merge_heads(x):
@@ -282,7 +284,7 @@ register(
             ),
             Mistake(
                 "in-front",
-                "The new key and value were put before the earlier ones. The output does not care, "
+                "You put the new key and value before the earlier ones. The output does not care, "
                 "but a cache is in the order of the tokens.",
                 lambda query, key, value, cached_key, cached_value: (
                     _decode_step(query, key, value, cached_key, cached_value)[0],
@@ -340,11 +342,23 @@ def decode_step(query, key, value, cached_key, cached_value):
 )
 
 
-# All of it
+# Heads that share keys and values
 
 
 def _multi_head(x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, num_heads: int) -> Array:
     return multihead.multi_head_attention(x, x, x, w_q, w_k, w_v, w_o, num_heads=num_heads).output
+
+
+def _grouped(
+    x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, num_heads: int, num_kv_heads: int
+) -> Array:
+    return multihead.multi_head_attention(
+        x, x, x, w_q, w_k, w_v, w_o, num_heads=num_heads, num_kv_heads=num_kv_heads
+    ).output
+
+
+def _share(x: Array, num_heads: int) -> Array:
+    return np.repeat(x, num_heads // len(x), axis=0)
 
 
 def _split(x: Array, num_heads: int) -> Array:
@@ -355,7 +369,8 @@ def _merge(x: Array) -> Array:
     return x.swapaxes(0, 1).reshape(x.shape[1], -1)
 
 
-def _multi_head_slip(
+def _grouped_slip(
+    share: Callable[[Array, int], Array] = _share,
     split: Callable[[Array, int], Array] = _split,
     merge: Callable[[Array], Array] = _merge,
     root_of: Callable[[Array, int], int] = lambda w_q, num_heads: w_q.shape[-1] // num_heads,
@@ -363,13 +378,20 @@ def _multi_head_slip(
     mix: Callable[[Array, Array], Array] = lambda merged, w_o: merged @ w_o,
     model: bool = False,
 ) -> Callable[[Any], Callable[..., Array]]:
-    """Return what `slip` wants: multi-head attention with one step replaced."""
+    """Return what `slip` wants: grouped heads with one step replaced."""
 
     def make(softmax: Any) -> Callable[..., Array]:
         def attend(
-            x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, num_heads: int
+            x: Array,
+            w_q: Array,
+            w_k: Array,
+            w_v: Array,
+            w_o: Array,
+            num_heads: int,
+            num_kv_heads: int,
         ) -> Array:
-            query, key, value = (split(x @ w, num_heads) for w in (w_q, w_k, w_v))
+            query = split(x @ w_q, num_heads)
+            key, value = (share(split(x @ w, num_kv_heads), num_heads) for w in (w_k, w_v))
             root = len(w_q) if model else root_of(w_q, num_heads)
             scores = query @ key.swapaxes(-1, -2) / np.sqrt(root)
             return mix(merge(softmax(scores, axis=axis) @ value), w_o)
@@ -377,18 +399,6 @@ def _multi_head_slip(
         return attend
 
     return make
-
-
-def _width_of_model(softmax: Any) -> Callable[..., Array]:
-    def attend(x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, num_heads: int) -> Array:
-        d = x.shape[1] // num_heads
-        query, key, value = (
-            (x @ w).reshape(len(x), num_heads, d).swapaxes(0, 1) for w in (w_q, w_k, w_v)
-        )
-        weights = softmax(query @ key.swapaxes(-1, -2) / np.sqrt(d))
-        return _merge(weights @ value) @ w_o
-
-    return attend
 
 
 def _multi_head_cases() -> list[Case]:
@@ -410,120 +420,143 @@ def _multi_head_cases() -> list[Case]:
     ]
 
 
+def _grouped_cases() -> list[Case]:
+    def case(
+        n: int, d_model: int, d_k: int, d_v: int, heads: int, shared: int, size: float = 1
+    ) -> Case:
+        rng = np.random.default_rng(n)
+        key_sizes = (d_model, shared * d_k), (d_model, shared * d_v)
+        sizes = (n, d_model), (d_model, heads * d_k), *key_sizes
+        x, w_q, w_k, w_v = (rng.integers(-1, 2, s).astype(float) for s in sizes)
+        w_o = rng.integers(-1, 2, (heads * d_v, d_model)).astype(float)
+        return size * x, w_q, w_k, w_v, w_o, heads, shared
+
+    return [
+        case(2, 2, 2, 1, 2, 1),
+        case(3, 5, 1, 2, 4, 2, 0.7),
+        case(4, 2, 3, 1, 3, 1, 0.35),
+        case(1, 3, 2, 4, 2, 2, 0.3),
+        case(5, 4, 2, 3, 4, 2, 40),
+        (*rough(5, (17, 1), (1, 4), (1, 2), (1, 1), (2, 1)), 2, 1),
+        (*rough(6, (3, 4), (4, 12), (4, 6), (4, 4), (8, 4)), 4, 2),
+    ]
+
+
 register(
     Exercise(
-        name="multi_head_attention",
+        name="grouped_attention",
         chapter=5,
         difficulty="hard",
         minutes=30,
-        task="Multi-head self-attention of x (n, d_model) with w_q, w_k (d_model, h·d_k), w_v "
-        "(d_model, h·d_v), w_o (h·d_v, d_model) and num_heads = h. Return (n, d_model).",
+        task="Self-attention of x (n, d_model) with num_heads = h query heads that share "
+        "num_kv_heads = g key-value heads: the first h/g query heads use the first, and so on. "
+        "w_q is (d_model, h·d_k), w_k (d_model, g·d_k), w_v (d_model, g·d_v), w_o (h·d_v, "
+        "d_model). Return (n, d_model).",
         returns={"output": "(tokens, d_model)"},
-        reference=_multi_head,
-        cases=_multi_head_cases,
+        reference=_grouped,
+        cases=_grouped_cases,
         mistakes=(
             slip(
                 "scale-all-heads",
                 "You divided by the root of the width of all heads together. Each head compares "
                 "vectors of length d_k.",
-                _multi_head_slip(root_of=lambda w_q, num_heads: w_q.shape[-1]),
+                _grouped_slip(root_of=lambda w_q, num_heads: w_q.shape[-1]),
             ),
             slip(
                 "scale-model",
                 "You divided by √d_model. What is compared has d_k components, one head's part of "
                 "the projection.",
-                _multi_head_slip(model=True),
+                _grouped_slip(model=True),
             ),
             slip(
                 "both-reshapes",
                 "Split and merge are reshapes without a swap of axes. Shape and causality look "
                 "right, but each head holds only some of the tokens.",
-                _multi_head_slip(
+                _grouped_slip(
                     split=lambda x, num_heads: x.reshape(num_heads, len(x), -1),
                     merge=lambda x: x.reshape(x.shape[1], -1),
                 ),
             ),
-            Mistake(
-                "width-of-model",
-                "You took d_model // num_heads for the width of a head. The projection is cut, at "
-                "w_q.shape[1] // num_heads, and another one for the values.",
-                _width_of_model(softmax),
-                also=(_width_of_model(naive_softmax),),
+            slip(
+                "taking-turns",
+                "The key-value heads take turns: 0, 1, 0, 1. Neighbouring query heads share one: "
+                "0, 0, 1, 1.",
+                _grouped_slip(share=lambda x, num_heads: np.tile(x, (num_heads // len(x), 1, 1))),
+            ),
+            slip(
+                "first-for-all",
+                "You gave all query heads the first key-value head. Each group has one of its own.",
+                _grouped_slip(share=lambda x, num_heads: x[:1]),
             ),
             slip(
                 "no-scale",
                 "The scores are not divided by √d_k.",
-                _multi_head_slip(root_of=lambda w_q, num_heads: 1),
+                _grouped_slip(root_of=lambda w_q, num_heads: 1),
             ),
             slip(
                 "no-w_o",
                 "The heads were put side by side and left there: w_o, which mixes them, is "
                 "missing.",
-                _multi_head_slip(mix=lambda merged, w_o: merged),
+                _grouped_slip(mix=lambda merged, w_o: merged),
             ),
             slip(
                 "reshape-only",
                 "Splitting by a reshape straight to (heads, n, d) cuts across tokens. Cut the last "
                 "axis first, then swap two axes.",
-                _multi_head_slip(split=lambda x, num_heads: x.reshape(num_heads, len(x), -1)),
+                _grouped_slip(split=lambda x, num_heads: x.reshape(num_heads, len(x), -1)),
             ),
             slip(
                 "not-transposed-back",
                 "The heads were merged by a reshape alone. Move the tokens back to the front "
                 "first.",
-                _multi_head_slip(merge=lambda x: x.reshape(x.shape[1], -1)),
+                _grouped_slip(merge=lambda x: x.reshape(x.shape[1], -1)),
             ),
             slip(
                 "interleaved",
                 "Each head took every h-th column of the projections. A head owns a block of "
                 "neighbouring columns.",
-                _multi_head_slip(
+                _grouped_slip(
                     split=lambda x, num_heads: x.reshape(len(x), -1, num_heads).transpose(2, 0, 1)
-                ),
-            ),
-            slip(
-                "one-head",
-                "This is one wide head: num_heads is not used. Split before the scores, so that "
-                "each head has weights of its own.",
-                _multi_head_slip(
-                    split=lambda x, num_heads: x[None],
-                    root_of=lambda w_q, num_heads: w_q.shape[-1],
                 ),
             ),
             slip(
                 "axis",
                 "The softmax runs over the queries. It must run over the keys, the last axis.",
-                _multi_head_slip(axis=-2),
+                _grouped_slip(axis=-2),
             ),
             slip(
                 "softmax-over-heads",
                 "The softmax runs over the heads. It must run over the keys, the last axis.",
-                _multi_head_slip(axis=0),
+                _grouped_slip(axis=0),
             ),
             Mistake(
                 "no-max",
                 "Right for small scores. exp overflows for large ones: subtract the largest of "
                 "each row first.",
-                _multi_head_slip()(naive_softmax),
+                _grouped_slip()(naive_softmax),
             ),
         ),
         hints=(
-            "Project, split, attend in all heads at once, merge, mix. You have written four of the "
-            "five already.",
-            "headᵢ = softmax(Qᵢ Kᵢᵀ / √d_k) Vᵢ, and the output is [head₁, …, head_h] W_O.",
-            "Without a batch axis: reshape to (n, h, d) and swapaxes(0, 1). In (h, n, d) the last "
-            "two axes of the keys are transposed with swapaxes(-1, -2).",
+            "How many heads do the queries have, and how many the keys? What has to happen before "
+            "they can be compared?",
+            "headᵢ = softmax(Qᵢ Kⱼᵀ / √d_k) Vⱼ with j = i // (h / g), counted from 0, and the "
+            "output is [head₁, …, head_h] W_O.",
+            "Split queries by h, keys and values by g. In (heads, n, d) np.repeat along axis 0 "
+            "gives neighbours the same head.",
         ),
         solution="""\
-def my_multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
-    n = len(x)
-    query, key, value = (  # (h, n, d_k), (h, n, d_k), (h, n, d_v)
-        (x @ w).reshape(n, num_heads, -1).swapaxes(0, 1) for w in (w_q, w_k, w_v)
-    )
+def grouped_attention(x, w_q, w_k, w_v, w_o, num_heads, num_kv_heads):
+    def split(x, heads):  # (n, heads·d) -> (heads, n, d)
+        return x.reshape(len(x), heads, -1).swapaxes(0, 1)
+
+    shared = num_heads // num_kv_heads
+    query = split(x @ w_q, num_heads)  # (h, n, d_k)
+    key = np.repeat(split(x @ w_k, num_kv_heads), shared, axis=0)  # (h, n, d_k)
+    value = np.repeat(split(x @ w_v, num_kv_heads), shared, axis=0)  # (h, n, d_v)
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(key.shape[-1])  # (h, n, n)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     heads = e / e.sum(axis=-1, keepdims=True) @ value  # (h, n, d_v)
-    return heads.swapaxes(0, 1).reshape(n, -1) @ w_o""",
+    return heads.swapaxes(0, 1).reshape(len(x), -1) @ w_o""",
     )
 )
 

@@ -15,11 +15,21 @@ from d2lmini.testing.invariants import (
     by_loops,
     scaled_dot_product,
 )
+from d2lmini.testing.language import check_language_model
 from d2lmini.testing.museum import EXHIBITS, Exhibit, named
 from d2lmini.testing.report import Finding, Report
 from d2lmini.testing.subject import LAYOUTS, MEANINGS, Subject
 
-__all__ = ["EXHIBITS", "INVARIANTS", "Exhibit", "Finding", "Report", "by_loops", "check_attention"]
+__all__ = [
+    "EXHIBITS",
+    "INVARIANTS",
+    "Exhibit",
+    "Finding",
+    "Report",
+    "by_loops",
+    "check_attention",
+    "check_language_model",
+]
 
 TOLERANCE = {"float16": 0.06, "float32": 1e-4, "float64": 1e-9}
 
@@ -43,7 +53,8 @@ def check_attention(
     attend : callable
         Called with query, key and value, and with a mask, a causal rule and a number of heads, if
         it has arguments for them. It returns its output, or output and weights. It has no
-        parameters of its own: wrap a layer so that its projections are the identity.
+        parameters of its own, but ``nn.MultiheadAttention`` may be given as it is: its projections
+        are set to the identity, in a copy.
     arrays : "numpy", "torch" or "jax", optional
         What it takes. Found out unless given, as all that follows.
     layout : str, optional

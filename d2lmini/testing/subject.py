@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from d2lmini.testing.invariants import Array, Score, Sizes, defined, scaled_dot_product, some
+from d2lmini.testing.layers import is_multihead, of_multihead
 
 __all__ = ["NAMES", "Subject"]
 
@@ -60,6 +61,12 @@ class Subject:
         always_causal: bool | None = None,
         score: Score = scaled_dot_product,
     ) -> None:
+        self.fixed: dict[str, int] = {}
+        if is_multihead(function):
+            heads, width = function.num_heads, function.head_dim  # type: ignore[attr-defined]
+            self.fixed = {"heads": heads, "width": width, "value_width": width}
+            function, mask, arrays = of_multihead(function), mask or "hidden", "torch"
+            layout = "batch n d"
         self.function, self.score = function, score
         self.corner, self.no_keys = corner, no_keys
         self.names = {**_names(function), **(names or {})}
@@ -221,6 +228,8 @@ class Subject:
         """Return the sizes nearest to these that the function takes."""
         s = s if self.rectangles else s._replace(keys=s.queries)
         s = s if self.wide else s._replace(value_width=s.width)
+        if self.fixed:
+            return s._replace(**self.fixed)
         many = "heads" in self.layout or (self.names["heads"] and self.layout == "batch n d")
         return s if many else s._replace(heads=1)
 

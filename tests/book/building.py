@@ -69,6 +69,7 @@ SOURCES = (
     "_toc.yml",
     "chapters",
     "d2lmini",
+    "live_cells",
     "theme",
     "tests/book/building.py",
 )

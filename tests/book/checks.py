@@ -9,11 +9,14 @@ from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup
 
+from scripts import notebooks  # noqa: F401, which finds what `_ext` imports
+
+from _ext import refused  # isort: skip
+
 RAW = re.compile(
     r"\$\$|\\[(\[]|\\\\|\\(frac|sum|mathbf|text|sqrt|top|operatorname|begin)\b"  # TeX
     r"|\{(cite|numref|eq|ref|term|doc|math)(:\w+)?\}"  # MyST
 )
-A_PATH = re.compile(r"^\S*[/\\]\S*$|\.(png|svg|jpe?g|gif|webp)$", re.IGNORECASE)
 
 
 @cache
@@ -42,11 +45,8 @@ def broken_links(path: Path) -> list[str]:
 
 
 def loaded_from_elsewhere(path: Path) -> list[str]:
-    """Return what a browser would ask another server for."""
-    html = soup(path)
-    loaded = [tag["src"] for tag in html.find_all(["script", "img", "iframe", "source"], src=True)]
-    loaded += [tag["href"] for tag in html.find_all("link", rel="stylesheet")]
-    return [url for url in loaded if urlsplit(url).netloc]
+    """Return what a browser would ask another server for, as the build asks of what it is given."""
+    return refused.loaded_from_elsewhere(path.read_text("utf8"))
 
 
 def forbidden_scripts(path: Path) -> list[str]:
@@ -76,7 +76,7 @@ def undescribed_pictures(path: Path) -> list[str]:
     for image in soup(path).find_all("img"):
         alt = image.get("alt", "no description.png").strip()
         marked = "decorative" in image.get("class", [])
-        if bool(alt) == marked or A_PATH.search(alt):
+        if bool(alt) == marked or refused.A_PATH.search(alt):
             found.append(str(image))
     return found
 

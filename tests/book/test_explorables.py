@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from functools import partial
 
 import numpy as np
@@ -16,11 +15,9 @@ import quickjs
 
 import d2lmini
 import d2lmini.models
+from chapters._code import explorables
 from tests.book import checks
 from tests.book.building import ROOT
-
-sys.path.append(str(ROOT / "_ext"))
-import explorables
 
 FOLDER = ROOT / "chapters/_static/explorables"
 NODE = shutil.which("node")
@@ -54,32 +51,39 @@ def close(actual, expected):
     np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
+def compare(function, cases, expected):
+    """Compare what a function of math.mjs gives for each case with what the library gives."""
+    given = [[x.tolist() if hasattr(x, "tolist") else x for x in case] for case in cases]
+    for one, case in zip(run(function, given), cases, strict=True):
+        wanted = expected(*case)
+        for key, value in wanted.items() if isinstance(wanted, dict) else [(None, wanted)]:
+            close(one if key is None else one[key], value)
+
+
 def test_lookup(rng):
-    cases = [
-        (rng.normal(0, 3, 2), rng.normal(0, 2, (m, 2)), rng.normal(0, 20, (m, 1)))
-        for m in rng.integers(1, 9, CASES)
-    ]
-    found = run("lookup", [[x.tolist() for x in case] for case in cases])
-    for one, (query, keys, values) in zip(found, cases, strict=True):
-        score = d2lmini.dot_product_score
+    score = d2lmini.dot_product_score
+
+    def expected(query, keys, values):
         output, weights = d2lmini.attention(query[None], keys, values, score=score)
-        close(one["scores"], score(query[None], keys)[0])
-        close(one["weights"], weights[0])
-        close(one["output"], output[0])
+        scores = score(query[None], keys)
+        return {"scores": scores[0], "weights": weights[0], "output": output[0]}
+
+    sizes = rng.integers(1, 9, CASES)
+    drawn = (
+        (rng.normal(0, 3, 2), rng.normal(0, 2, (m, 2)), rng.normal(0, 20, (m, 1))) for m in sizes
+    )
+    compare("lookup", list(drawn), expected)
 
 
 def test_softmax_far_from_zero():
     scores = [[1000.0, 999.0, -1000.0], [0.0], [-700.0, -701.0]]
-    for one, row in zip(run("softmax", [[row] for row in scores]), scores, strict=True):
-        close(one, d2lmini.softmax(np.array(row)))
+    compare("softmax", [[np.array(row)] for row in scores], d2lmini.softmax)
 
 
 def test_values_used_and_slope(rng):
-    rows = [d2lmini.softmax(rng.normal(0, 3, m)) for m in rng.integers(2, 6, CASES)]
-    used = run("valuesUsed", [[row.tolist()] for row in rows])
-    slopes = run("largestSlope", [[row.tolist()] for row in rows])
-    close(used, [np.exp(-(row * np.log(row)).sum()) for row in rows])
-    close(slopes, [np.abs(np.diag(row) - np.outer(row, row)).max() for row in rows])
+    rows = [[d2lmini.softmax(rng.normal(0, 3, m))] for m in rng.integers(2, 6, CASES)]
+    compare("valuesUsed", rows, lambda row: np.exp(-(row * np.log(row)).sum()))
+    compare("largestSlope", rows, lambda row: np.abs(np.diag(row) - np.outer(row, row)).max())
     assert run("valuesUsed", [[[1, 0, 0]]]) == [1]
 
 
@@ -92,73 +96,60 @@ def test_trigram_scores(rng):
 
 
 def test_smoothing(rng):
+    def line(x, y, width):
+        return d2lmini.nadaraya_watson(*axes(x, y), width=width).output[:, 0]
+
+    def error(x, y, width):
+        score, others = partial(d2lmini.gaussian_score, width=width), ~np.eye(7, dtype=bool)
+        estimate = d2lmini.attention(*axes(x, y), mask=others, score=score).output[:, 0]
+        return np.sqrt(((estimate - y) ** 2).mean())
+
+    def axes(x, y):
+        return x[:, None], x[:, None], y[:, None]
+
     cases = [
         (np.sort(rng.normal(0, 9, 7)), rng.normal(0, 5, 7), float(rng.uniform(0.5, 9)))
         for _ in range(CASES)
     ]
-    given = [[x.tolist(), y.tolist(), width] for x, y, width in cases]
-    lines, errors = run("smooth", given), run("leftOutError", given)
-    for line, missed, (x, y, width) in zip(lines, errors, cases, strict=True):
-        one = (x[:, None], x[:, None], y[:, None])
-        close(line, d2lmini.nadaraya_watson(*one, width=width).output[:, 0])
-        score = partial(d2lmini.gaussian_score, width=width)
-        others = ~np.eye(7, dtype=bool)
-        estimate = d2lmini.attention(*one, mask=others, score=score).output[:, 0]
-        close(missed, np.sqrt(((estimate - y) ** 2).mean()))
+    compare("smooth", cases, line)
+    compare("leftOutError", cases, error)
 
 
 def test_masked(rng):
-    cases = [
-        (
-            rng.normal(0, 2, 3),
-            rng.normal(0, 2, (m, 3)),
-            rng.normal(0, 9, (m, 2)),
-            rng.random(m) > 0.4,
-        )
-        for m in rng.integers(1, 8, CASES)
-    ]
-    found = run("masked", [[x.tolist() for x in case] for case in cases])
-    assert any(not seen.any() for *_, seen in cases)
-    for one, (query, keys, values, seen) in zip(found, cases, strict=True):
+    def expected(query, keys, values, seen):
         output, weights = d2lmini.attention(query[None], keys, values, mask=seen[None])
-        close(one["weights"], weights[0])
-        close(one["output"], output[0])
+        return {"weights": weights[0], "output": output[0]}
+
+    cases = []
+    for m in rng.integers(1, 8, CASES):
+        keys, values = rng.normal(0, 2, (m, 3)), rng.normal(0, 9, (m, 2))
+        cases.append((rng.normal(0, 2, 3), keys, values, rng.random(m) > 0.4))
+    assert any(not seen.any() for *_, seen in cases)
+    compare("masked", cases, expected)
 
 
-def test_heads(rng):
-    cases = [
-        (rng.integers(0, m, 2), rng.normal(50, 20, m), float(rng.uniform(0, 60)))
-        for m in rng.integers(2, 9, CASES)
-    ]
-    for count in (1, 2):
-        found = run("heads", [[a.tolist(), v.tolist(), f, count] for a, v, f in cases])
-        for one, (asked, values, factor) in zip(found, cases, strict=True):
-            eye = np.eye(len(values))
-            w_q = factor * np.eye(2 * len(values))
-            result = d2lmini.multi_head_attention(
-                np.concatenate(eye[asked])[None],
-                eye,
-                values[:, None],
-                w_q,
-                np.hstack([eye, eye]),
-                np.ones((1, count)),
-                np.eye(count),
-                num_heads=count,
-            )
-            close(one["output"], result.output[0])
-            close(one["weights"], result.weights[:, 0])
+@pytest.mark.parametrize("count", [1, 2])
+def test_heads(rng, count):
+    def expected(asked, values, factor, count):
+        eye, w_q = np.eye(len(values)), factor * np.eye(2 * len(values))
+        query, w_k = np.concatenate(eye[asked])[None], np.hstack([eye, eye])
+        w_v, w_o = np.ones((1, count)), np.eye(count)
+        result = d2lmini.multi_head_attention(
+            query, eye, values[:, None], w_q, w_k, w_v, w_o, num_heads=count
+        )
+        return {"output": result.output[0], "weights": result.weights[:, 0]}
+
+    sizes = rng.integers(2, 9, CASES)
+    drawn = (
+        (rng.integers(0, m, 2), rng.normal(50, 20, m), rng.uniform(0, 60), count) for m in sizes
+    )
+    compare("heads", list(drawn), expected)
 
 
 def test_rotary(rng):
-    cases = [
-        (rng.normal(0, 2, 2 * pairs), 15 * int(at), float(base))
-        for pairs, at, base in zip(
-            *rng.integers(1, 5, (2, CASES)), rng.uniform(2, 1e4, CASES), strict=True
-        )
-    ]
-    found = run("rotary", [[x.tolist(), at, base] for x, at, base in cases])
-    for one, (x, at, base) in zip(found, cases, strict=True):
-        close(one, d2lmini.rotary(x[None], start=at, base=base)[0])
+    sizes = zip(*rng.integers(1, 5, (2, CASES)), rng.uniform(2, 1e4, CASES), strict=True)
+    cases = [(rng.normal(0, 2, 2 * pairs), 15 * int(at), float(base)) for pairs, at, base in sizes]
+    compare("rotary", cases, lambda x, at, base: d2lmini.rotary(x[None], start=at, base=base)[0])
 
 
 def test_online(rng):
@@ -265,12 +256,11 @@ def test_each_is_small_and_needs_nothing(path):
     assert "innerHTML" not in text and "http:" not in text.replace("http://www.w3.org", "")
 
 
-@pytest.mark.parametrize("name", explorables.STARTS)
+@pytest.mark.parametrize("name", explorables.PLACES)
 def test_each_is_in_its_place_with_its_numbers(built, name):
-    page = next((page for (page, _), one in explorables.PLACES.items() if one == name), None)
-    html = checks.soup(built / f"{page or 'chapters/index'}.html")
+    html = checks.soup(built / f"{explorables.PLACES[name][0]}.html")
     (found,) = html.select(f"[data-explorable={name}]")
-    start = explorables.STARTS[name]()
+    start = getattr(explorables, name)()
     assert found.select_one(".ex-says").get_text() == start.says
     assert len(found.select(".ex-numbers tbody tr")) == len(start.rows)
     assert json.loads(found["data-settings"]) == start.settings

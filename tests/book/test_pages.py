@@ -36,8 +36,16 @@ def test_the_front_door_leads_to_the_first_page(built):
     assert f"url={PAGES[0]}.html" in (built / "index.html").read_text("utf8")
 
 
+@each("index", "search", "genindex")
+def test_all_is_linked_described_and_of_this_book(path):
+    assert checks.broken_links(path) == []
+    assert checks.loaded_from_elsewhere(path) == []
+    if path.stem in ("search", "genindex"):
+        assert checks.forbidden_scripts(path) == []
+
+
 @each()
-def test_title_and_language(path):
+def test_title_words_and_pictures(path):
     html = checks.soup(path)
     title = html.title.get_text().strip()
     assert len(html.select("article h1")) == 1
@@ -46,36 +54,14 @@ def test_title_and_language(path):
     assert html.select_one(".book .title").get_text() == "Queries, Keys and Values"
     assert "<no title>" not in title
     assert html.html["lang"] == "en"
+    assert checks.undescribed_pictures(path) == []
+    assert checks.raw_markup(path) == []
+    assert checks.forbidden_scripts(path) == []
 
 
 def test_titles_differ(built):
     titles = [checks.soup(built / f"{page}.html").title.get_text() for page in PAGES]
     assert len(set(titles)) == len(titles)
-
-
-@each("index", "search", "genindex")
-def test_internal_links_and_anchors(path):
-    assert checks.broken_links(path) == []
-
-
-@each("index", "search", "genindex")
-def test_nothing_is_loaded_from_elsewhere(path):
-    assert checks.loaded_from_elsewhere(path) == []
-
-
-@each()
-def test_pictures_are_described(path):
-    assert checks.undescribed_pictures(path) == []
-
-
-@each()
-def test_no_markup_is_left_raw(path):
-    assert checks.raw_markup(path) == []
-
-
-@each("search", "genindex")
-def test_only_the_book_s_own_scripts_may_run(path):
-    assert checks.forbidden_scripts(path) == []
 
 
 def test_one_style_sheet_whose_fonts_and_pictures_are_there(built):

@@ -1,15 +1,14 @@
 """What depends on where the book is published: all of it from one setting, and none without it."""
 
-import copy
 import json
 import os
 import re
+import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import parse_qs, urlsplit
 
-import nbformat
 import pytest
 import yaml
 from PIL import Image, ImageChops
@@ -17,9 +16,8 @@ from sphinx.errors import ConfigError
 
 from _ext import public
 from scripts import card, pdf
-from tests.book import checks
-from tests.book.building import PUBLIC, ROOT, build, build_private, pages_of, public_config
-from tests.book.test_bad_input import NOTEBOOK, tiny_book
+from tests.book import building, checks
+from tests.book.building import PUBLIC, ROOT, pages_of, public_config
 
 ADDRESS, REPOSITORY = PUBLIC["address"], PUBLIC["repository"]
 
@@ -35,21 +33,6 @@ def committed(folder, day):
         subprocess.run([*git, *command], cwd=folder, env=WITHOUT_GIT | when, check=True)
 
 
-@pytest.fixture(scope="module")
-def published(tmp_path_factory):
-    """Build a small book as if it were published."""
-    folder = tmp_path_factory.mktemp("published")
-    notebook = copy.deepcopy(NOTEBOOK)
-    notebook.metadata["language_info"] = {"name": "python"}
-    notebook.cells[1].execution_count = 1
-    tiny_book(folder, {"some.ipynb": nbformat.writes(notebook)})
-    config = public_config(folder, folder)
-    committed(folder, "2020-02-03")
-    status, said = build(folder, folder, "--config", str(config))
-    assert status == 0, said
-    return folder / "_build" / "html"
-
-
 def properties(path):
     return {
         tag["property"]: tag["content"] for tag in checks.soup(path).find_all("meta", property=True)
@@ -58,39 +41,6 @@ def properties(path):
 
 def hrefs(path):
     return [tag["href"] for tag in checks.soup(path).find_all("a", href=True)]
-
-
-def test_a_card_for_other_sites(published):
-    page = published / "chapters" / "index.html"
-    found = properties(page)
-    assert found["og:url"] == f"{ADDRESS}/chapters/index.html"
-    assert found["og:title"] == "A page"
-    assert found["og:description"].startswith("Text with")
-    assert (published / found["og:image"].removeprefix(f"{ADDRESS}/")).is_file()
-    canonical = checks.soup(page).find("link", rel="canonical")["href"]
-    assert canonical == found["og:url"]
-
-
-def test_buttons_lead_to_the_right_branch_and_file(published):
-    file = "main/chapters/some.ipynb"
-    links = hrefs(published / "chapters" / "some.html")
-    assert not any("/edit/" in link for link in links)  # it would open the raw JSON
-    assert f"https://colab.research.google.com/github/someone/book/blob/{file}" in links
-    binder = "https://mybinder.org/v2/gh/someone/book/main?urlpath=lab/tree/chapters/some.ipynb"
-    assert binder in links
-    assert "../_sources/chapters/some.ipynb" in links
-    assert f"../{public.PDF}" in links
-    assert pdf.PDF.name == public.PDF
-    assert f"{REPOSITORY}/edit/main/chapters/index.md" in hrefs(published / "chapters/index.html")
-
-
-def test_an_issue_starts_with_the_page_it_is_about(published):
-    links = hrefs(published / "chapters" / "some.html")
-    (issue,) = (urlsplit(link) for link in links if link.startswith(f"{REPOSITORY}/issues/new"))
-    fields = parse_qs(issue.query)
-    assert fields["title"] == ["A notebook: "]
-    assert f"Page: {ADDRESS}/chapters/some.html\n" in fields["body"][0]
-    assert "content here" not in issue.query
 
 
 @pytest.mark.parametrize("wrong", ["example.org/book", None])
@@ -105,27 +55,6 @@ def test_the_setting_is_two_web_addresses(name, wrong):
             public.configure(None, config)
 
 
-def test_the_day_of_the_last_change(published):
-    footer = checks.soup(published / "chapters" / "index.html").find(class_="last-updated")
-    assert "2020-02-03" in footer.get_text()
-
-
-def test_site_map(published):
-    text = (published / "sitemap.xml").read_text("utf8")
-    for page in ("index", "some", "bibliography"):
-        assert f"<loc>{ADDRESS}/chapters/{page}.html</loc>" in text
-    assert f"{ADDRESS}/sitemap.xml" in (published / "robots.txt").read_text("utf8")
-
-
-def test_a_lost_reader_finds_back_from_any_depth(published):
-    html = checks.soup(published / "404.html")
-    assert "There is no such page" in html.article.h1.get_text()
-    assert html.article.p.a["href"] == "/book/chapters/index.html#how-to-read-it"
-    for tag in html.find_all(["a", "link", "script", "form"]):
-        url = tag.get("href") or tag.get("src") or tag.get("action")
-        assert url is None or url.startswith(("/book/", "#", "https://")), tag
-
-
 def test_nothing_of_it_without_the_setting(built):
     for name in ("404.html", "sitemap.xml", "robots.txt"):
         assert not (built / name).exists()
@@ -138,12 +67,15 @@ def test_nothing_of_it_without_the_setting(built):
         assert not any("colab" in url or "mybinder" in url or ".pdf" in url for url in hrefs(path))
 
 
-def test_once_it_is_published_the_tests_still_have_a_book_that_is_not(tmp_path):
-    tiny_book(tmp_path, {})
-    public_config(tmp_path, tmp_path).rename(tmp_path / "_config.yml")
-    status, said = build_private(tmp_path, tmp_path)
-    assert status == 0, said
-    assert not (tmp_path / "_build" / "html" / "sitemap.xml").exists()
+def test_once_it_is_published_the_tests_still_have_a_book_that_is_not(tmp_path, monkeypatch):
+    (tmp_path / "source").mkdir()
+    shutil.copy(ROOT / "_config.yml", tmp_path)
+    public_config(tmp_path, tmp_path).rename(tmp_path / "source/_config.yml")
+    asked = []
+    monkeypatch.setattr(building, "build", lambda *options: asked.append(options))
+    building.build_private(tmp_path / "source", tmp_path)
+    config = yaml.safe_load(Path(asked[0][-1]).read_text("utf8"))
+    assert config["sphinx"]["config"]["public"] == {}
 
 
 def test_every_page_has_a_description_of_its_own(built):
@@ -243,35 +175,15 @@ def test_no_day_is_better_than_a_wrong_one(tmp_path, monkeypatch):
     assert public.changed(origin, "page.md") == ""
 
 
-@pytest.mark.parametrize("variable", ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])
-def test_variables_of_git_are_about_another_repository(tmp_path, monkeypatch, variable):
-    """As in a hook, which may run the build."""
-    for name, day in (("ours", "2020-02-03"), ("other", "2021-05-06")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "page.md").write_text(name)
-        committed(tmp_path / name, day)
-    inner = {"GIT_INDEX_FILE": "index", "GIT_OBJECT_DIRECTORY": "objects"}
-    monkeypatch.setenv(variable, str(tmp_path / "other" / ".git" / inner.get(variable, "")))
-    monkeypatch.setenv("GIT_ICASE_PATHSPECS", "1")
-    assert public.changed(tmp_path / "ours", "page.md") == "2020-02-03"
-
-
-def test_a_path_is_no_pattern_for_git(tmp_path):
+def test_git_is_asked_about_this_file_of_this_folder(tmp_path, monkeypatch):
+    """In a hook its variables are about another repository, and a path is no pattern."""
     for name, day in (("a[b]*.md", "2020-02-03"), ("ab1.md", "2021-05-06")):
         (tmp_path / name).write_text(name)
         committed(tmp_path, day)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     assert public.changed(tmp_path, "a[b]*.md") == "2020-02-03"
 
 
-def test_a_folder_without_a_repository_and_a_git_that_fails(tmp_path, monkeypatch):
-    """A git that fails may have said something first, as a wrapper does."""
+def test_without_a_repository_there_is_no_day(tmp_path):
     (tmp_path / "page.md").write_text("unpacked")
-    assert public.changed(tmp_path, "page.md") == ""
-    committed(tmp_path, "2020-02-03")
-    assert public.changed(tmp_path, "page.md") == "2020-02-03"
-    fake = tmp_path / "bin" / "git"
-    fake.parent.mkdir()
-    fake.write_text("#!/bin/sh\n[ $2 = rev-parse ] && echo false && exit\necho oh; exit 1\n")
-    fake.chmod(0o755)
-    monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
     assert public.changed(tmp_path, "page.md") == ""

@@ -1,19 +1,27 @@
 """Explorables in Chromium: by keyboard, mouse and touch, and what stands there without them."""
 
-import sys
-
 import pytest
 from playwright.sync_api import expect
 
-from tests.book.building import ROOT
+from chapters._code import explorables
 from tests.browser.test_every_page import ALL_RULES, findings
 
-sys.path.append(str(ROOT / "_ext"))
-import explorables
-
-PAGES = {name: page for (page, _), name in explorables.PLACES.items()}
-PAGES |= {name: "chapters/index" for name in explorables.STARTS if name not in PAGES}
-each = pytest.mark.parametrize("name", explorables.STARTS)
+PAGES = {name: page for name, (page, _) in explorables.PLACES.items()}
+each = pytest.mark.parametrize("name", PAGES)
+WITHIN = ("heads", "training", "museum", "names", "rotary", "tiles")  # words stay in the drawing
+# Of the words of a drawing: those that leave it, and those that are small.
+OUTSIDE = """root => [...root.querySelectorAll('svg')].flatMap(svg => {
+    const room = svg.getBoundingClientRect();
+    return [...svg.querySelectorAll('text')].filter(text => text.textContent.trim()
+        && text.getClientRects().length).filter(text => {
+        const { left, right } = text.getBoundingClientRect();
+        return left < room.left - 1 || right > room.right + 1;
+    }).map(text => text.textContent); })"""
+SMALL = """() => [...document.querySelectorAll('.ex-drawing svg text')].map(text => {
+    const drawing = text.ownerSVGElement;
+    const scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+    return [text.textContent, parseFloat(getComputedStyle(text).fontSize) * scale];
+}).filter(([words, size]) => words && size < 10)"""
 
 
 def opened(visit, name, **options):
@@ -38,10 +46,12 @@ TURNED = {
 @each
 def test_it_begins_with_the_sentence_of_the_build_and_the_keyboard_moves_it(visit, name):
     tab, found, says = opened(visit, name)
-    before = explorables.STARTS[name]().says
+    before = getattr(explorables, name)().says
     drawing = tab.locator(".ex-drawing", has=tab.locator("svg"))
     assert before in [one.get_attribute("aria-label") for one in drawing.all()]
     assert says.inner_text() == before
+    if name in WITHIN:
+        assert found.evaluate(OUTSIDE) == []
     what, key = TURNED.get(name, ("input", "ArrowRight"))
     control = found.locator(what).last
     control.focus()
@@ -75,7 +85,7 @@ def test_nothing_of_it_is_loaded_before_a_reader_comes_near(visit):
 
 
 @each
-def test_nobody_is_shut_out(visit, name):
+def test_on_a_phone_nobody_is_shut_out_and_its_words_can_be_read(visit, name):
     tab = visit(PAGES[name], width=390).tab
     found = tab.locator(f"[data-explorable={name}]")
     waiting = found.evaluate("root => root.dataset.state ? 0 : root.offsetHeight")
@@ -85,6 +95,8 @@ def test_nobody_is_shut_out(visit, name):
     if waiting:  # else it was near the top and there at once
         jump = found.evaluate("root => root.offsetHeight") - waiting
         assert abs(jump) <= 10, "what is below it would jump: mend its size or how tall it is"
+    if name in WITHIN:
+        assert found.evaluate(OUTSIDE) == []
     here = f"[data-explorable={name}]"
     for scheme in ("light", "dark"):
         tab.emulate_media(color_scheme=scheme)
@@ -97,6 +109,7 @@ def test_nobody_is_shut_out(visit, name):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     for control in found.locator("input, button").all():
         assert control.bounding_box()["height"] >= 24
+    assert tab.evaluate(SMALL) == []
     for scheme in ("light", "dark"):
         tab.emulate_media(forced_colors="active", color_scheme=scheme)
         tab.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
@@ -252,45 +265,14 @@ def test_two_heads_split_the_query_and_join_their_outputs(visit):
         .map(group => group.getBoundingClientRect().toJSON())"""
     one = found.evaluate(halves)
     assert abs(one[0]["right"] - one[1]["left"]) < 3, "one vector, without a gap"
-    found.get_by_role("radio", name="two heads").check()
-    two = found.evaluate(halves)
-    assert two[1]["left"] - two[0]["right"] > 50
-    assert abs(two[2]["right"] - two[3]["left"]) < 3, "merged"
-
-
-@pytest.mark.parametrize("name", ["heads", "training", "museum", "names", "rotary", "tiles"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_words_of_a_drawing_stay_within_it(visit, name, width):
-    _, found, _ = opened(visit, name, width=width)
-    outside = """root => [...root.querySelectorAll('svg')].flatMap(svg => {
-        const room = svg.getBoundingClientRect();
-        return [...svg.querySelectorAll('text')].filter(text => text.textContent.trim()
-            && text.getClientRects().length).filter(text => {
-            const { left, right } = text.getBoundingClientRect();
-            return left < room.left - 1 || right > room.right + 1;
-        }).map(text => text.textContent); })"""
-    assert found.evaluate(outside) == []
-
-
-@each
-def test_the_words_of_a_drawing_can_be_read_on_a_phone(visit, name):
-    tab, _, _ = opened(visit, name, width=390)
-    small = tab.evaluate("""() => [...document.querySelectorAll('.ex-drawing svg text')]
-        .map(text => {
-            const drawing = text.ownerSVGElement;
-            const scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
-            return [text.textContent, parseFloat(getComputedStyle(text).fontSize) * scale];
-        })
-        .filter(([words, size]) => words && size < 10)""")
-    assert small == []
-
-
-def test_one_head_has_the_room_of_two(visit):
-    _, found, _ = opened(visit, "heads", reduced_motion="reduce")
     ends = """root => ['.ex-ground', '.ex-value'].map(kind => root.querySelector(`svg ${kind}`)
         .getBoundingClientRect()).map(({left, right}) => [left, right])"""
     (_, bar), (value, _) = found.evaluate(ends)
     assert value - bar < 120, "an empty half"
+    found.get_by_role("radio", name="two heads").check()
+    two = found.evaluate(halves)
+    assert two[1]["left"] - two[0]["right"] > 50
+    assert abs(two[2]["right"] - two[3]["left"]) < 3, "merged"
 
 
 def test_a_word_that_the_mouse_comes_near_asks(visit):

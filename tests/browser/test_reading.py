@@ -25,7 +25,7 @@ def test_the_skip_link_skips(visit):
 
 def test_a_folded_answer_opens_with_the_keyboard(visit):
     tab = visit(CHAPTER).tab
-    answer = tab.locator("details.dropdown").first
+    answer = tab.locator("section > details").first
     assert answer.get_attribute("open") is None
     answer.locator("summary").focus()
     tab.keyboard.press("Enter")
@@ -252,8 +252,8 @@ def test_without_javascript_it_still_reads(visit, scheme):
     tab = visit(CHAPTER, scheme=scheme, java_script_enabled=False).tab
     assert tab.locator("article h1").is_visible()
     assert tab.locator(".katex-html").first.is_visible()
-    tab.locator("details.dropdown summary").first.click()
-    assert tab.locator("details.dropdown > *").nth(1).is_visible()
+    tab.locator("section > details summary").first.click()
+    assert tab.locator("section > details > *").nth(1).is_visible()
     assert not tab.locator(".theme-switch-button").is_visible()
 
 
@@ -322,7 +322,7 @@ def test_on_paper_there_is_only_the_text(visit):
     ):
         assert not tab.locator(gone).first.is_visible(), gone
     assert [title.is_visible() for title in tab.locator("main h1").all()].count(True) == 1
-    answer = tab.locator("details.dropdown").first
+    answer = tab.locator("section > details").first
     assert (
         answer.bounding_box()["height"] > 1.8 * answer.locator("summary").bounding_box()["height"]
     )

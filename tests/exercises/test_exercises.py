@@ -81,7 +81,7 @@ NAMED = {  # the slips that are known from elsewhere and that this book must cat
     "split_heads": {"no-transpose", "reshape-only", "interleaved"},
     "merge_heads": {"not-transposed-back"},
     "causal_mask": {"off-by-one", "transposed", "top-left"},
-    "padding_mask": {"no-query-axis", "queries-hidden"},
+    "attend_to_others": {"zeroed-scores", "after-softmax", "repaired-late", "no-key"},
     "kernel_regression": {"width-not-squared", "not-normalised"},
 }
 

@@ -80,7 +80,6 @@ EQUAL = {
     ("one_hot", "weights"): WEIGHTS | {"cast to int", "rounded", "single digits", "shifted"},
     ("cosine_scores", "scores"): {"clipped"},
     ("trigram_vectors", "vectors"): WEIGHTS,
-    ("soft_lookup", "scores"): {"shifted"},
     ("change_without", "key"): {"shifted"},
     ("change_without", "value"): {"reversed", "shifted"},
     ("change_without", "moves"): NOT_NEGATIVE | {"squeezed"},
@@ -162,7 +161,7 @@ def test_a_list_of_kinds_would_notice():
 
 SLIPS = [
     # A shift that does not come from the row's largest score.
-    ("soft_lookup", "scaled.max(axis=-1, keepdims=True)", "scaled.mean(axis=-1, keepdims=True)"),
+    ("with_nobody", "scaled.max(axis=-1, keepdims=True)", "scaled.mean(axis=-1, keepdims=True)"),
     ("decode_step", "scores.max(axis=-1, keepdims=True)", "scores[:, -1:]"),
     ("masked_softmax", "np.where(mask, scores, -np.inf)", "np.where(mask, scores, -100)"),
     ("masked_softmax", "np.where(mask, scores, -np.inf)", "scores * mask"),

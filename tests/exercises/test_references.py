@@ -44,8 +44,17 @@ def trigram_vectors(texts, vocabulary):
     return rows
 
 
-def soft_lookup(scores, values, temperature):
-    return oracles.weighted_sum(oracles.masked_softmax(scores / temperature), values)
+def with_nobody(scores, values, nobody, temperature):
+    rows = []
+    for row in scores.tolist():
+        weights = oracles.softmax([a / temperature for a in [*row, nobody]])
+        rows.append(
+            [
+                math.fsum(w * v for w, v in zip(weights, [*column, 0.0], strict=True))
+                for column in values.T
+            ]
+        )
+    return rows
 
 
 def ask_or_nobody(query, key, value, least):
@@ -128,8 +137,18 @@ def additive_score(query, key, w_q, w_k, w_v):
     return oracles.scores(query, key, lambda q, k: oracles.additive(q, k, w_q, w_k, w_v))
 
 
-def padding_mask(lengths, num_keys):
-    return [[[j < length for j in range(num_keys)]] for length in lengths]
+def attend_to_others(x):
+    rows = []
+    for i, row in enumerate(x):
+        others = [j for j in range(len(x)) if j != i]
+        rows.append(attend(row[None], x[others], x[others])[0] if others else 0 * row)
+    return rows
+
+
+def moved_tokens(x, w_q, w_k, w_v, steps):
+    for _ in range(steps):
+        x = np.array(x) + np.array(self_attention(np.array(x), w_q, w_k, w_v))
+    return x
 
 
 def split_heads(x, num_heads):
@@ -173,6 +192,15 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads, **options):
         for i in range(num_heads)
     ]
     return matmul(np.concatenate(heads, axis=1), w_o)
+
+
+def grouped_attention(x, w_q, w_k, w_v, w_o, num_heads, num_kv_heads):
+    def columns(d):  # of the key-value head that each query head uses
+        group = num_heads // num_kv_heads
+        return [i // group * d + c for i in range(num_heads) for c in range(d)]
+
+    of_k, of_v = columns(w_q.shape[1] // num_heads), columns(len(w_o) // num_heads)
+    return multi_head_attention(x, w_q, w_k[:, of_k], w_v[:, of_v], w_o, num_heads)
 
 
 def padded_attention(query, key, value, lengths):
@@ -386,7 +414,7 @@ LOOPS = {
     "one_hot": one_hot,
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
     "trigram_vectors": trigram_vectors,
-    "soft_lookup": soft_lookup,
+    "with_nobody": with_nobody,
     "ask_or_nobody": ask_or_nobody,
     "change_without": change_without,
     "click_gradient": click_gradient,
@@ -396,7 +424,8 @@ LOOPS = {
     "output_gradient": output_gradient,
     "leave_one_out_error": leave_one_out_error,
     "causal_mask": lambda n, m: oracles.mask_of(lambda i, j: oracles.causal(i, j, n, m), n, m),
-    "padding_mask": padding_mask,
+    "attend_to_others": attend_to_others,
+    "moved_tokens": moved_tokens,
     "masked_softmax": oracles.masked_softmax,
     "attention": attend,
     "additive_score": additive_score,
@@ -412,7 +441,7 @@ LOOPS = {
     "merge_heads": merge_heads,
     "share_heads": share_heads,
     "decode_step": decode_step,
-    "multi_head_attention": multi_head_attention,
+    "grouped_attention": grouped_attention,
     "head_importance": head_importance,
     "who_told": who_told,
     "logit_lens": logit_lens,

@@ -113,10 +113,17 @@ def additive_score(q, k, a, b, w):
 def additive_score(q, k, a, b, w):
     return np.einsum("nmh,h->nm", np.tanh((q @ a)[:, None] + k @ b), w)""",
     ],
-    "padding_mask": [
+    "attend_to_others": [
         """
-def padding_mask(lengths, m):
-    return np.array([[[j < n for j in range(m)]] for n in lengths])""",
+def attend_to_others(x):
+    out = np.zeros_like(x)
+    for i in range(len(x)):
+        rest = np.delete(x, i, axis=0)
+        if len(rest):
+            s = rest @ x[i] / x.shape[1] ** 0.5
+            e = np.exp(s - s.max())
+            out[i] = e @ rest / e.sum()
+    return out""",
     ],
     "causal_mask": [
         """
@@ -187,12 +194,14 @@ def split_heads(x, h):
     return x.reshape(b, n, h, -1).transpose(1, 2)""",
     ],
     "merge_heads": ["def merge_heads(x):\n    return x.transpose(1, 2).flatten(2)"],
-    "multi_head_attention": [
+    "grouped_attention": [
         """
-def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads):
-    q, k, v = ((x @ w).reshape(len(x), num_heads, -1).transpose(0, 1) for w in (w_q, w_k, w_v))
-    weights = (q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5).softmax(-1)
-    return (weights @ v).transpose(0, 1).flatten(1) @ w_o"""
+def grouped_attention(x, w_q, w_k, w_v, w_o, num_heads, num_kv_heads):
+    q = (x @ w_q).reshape(len(x), num_heads, -1).transpose(0, 1)
+    k, v = ((x @ w).reshape(len(x), num_kv_heads, -1).transpose(0, 1) for w in (w_k, w_v))
+    q = q.reshape(num_kv_heads, -1, len(x), q.shape[-1])
+    weights = (q @ k[:, None].transpose(-2, -1) / k.shape[-1] ** 0.5).softmax(-1)
+    return (weights @ v[:, None]).flatten(0, 1).transpose(0, 1).flatten(1) @ w_o"""
     ],
 }
 

@@ -181,22 +181,6 @@ def broken_links(notebook: dict, folder: Path, read) -> list[str]:
     return found
 
 
-def wrong_numbers(notebook: dict, chapter: int) -> list[str]:
-    """Return formulas and figures that are not counted up from 1 through their chapter."""
-    texts = [text for _, text in markdown_of(notebook)]
-    tags = [tag for text in texts for tex in formulas(text) for tag in TAG.findall(tex)]
-    figures = [number for text in texts for number in CAPTION.findall(text)]
-    found = []
-    for kind, numbers in (("formula", tags), ("Figure", figures)):
-        wanted = [f"{chapter}.{number + 1}" for number in range(len(numbers))]
-        found += [
-            f"{kind} {number} should be {right}"
-            for number, right in zip(numbers, wanted, strict=True)
-            if number != right
-        ]
-    return found
-
-
 def loose_captions(notebook: dict) -> list[str]:
     """Return captions that do not stand, alone, in the cell after the one that draws."""
     found = []
@@ -236,7 +220,12 @@ def unfolded(notebook: dict) -> list[str]:
         "source_hidden": {"hide-input", "hide-cell", "remove-cell"},
         "outputs_hidden": {"hide-cell"},
     }
-    return [
+    old = [
+        f"{cell['id']}: name its fold as myst-nb does"
+        for cell in notebook["cells"]
+        if "fold" in cell["metadata"]
+    ]
+    return old + [
         f"{cell['id']}: {key} does not follow its tags: run `make notebooks`"
         for cell in notebook["cells"]
         if cell["cell_type"] == "code"

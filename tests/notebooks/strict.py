@@ -208,7 +208,7 @@ def stamp(config, path: Path) -> Path | None:
     if kept is None or any(path == Path(one.split("::")[0]).resolve() for one in config.args):
         return None
     parts = proved.files(
-        *("d2lmini", "tests/notebooks", "scripts/notebooks.py", "_ext/livecells.py"),
+        *("d2lmini", "tests/notebooks", "scripts/notebooks.py", "live_cells"),
         besides=rf"exercises.chapter(?!{int(path.name[:2])}\.py)\d+\.py",
     )
     environment = [os.environ.get(name) for name in proved.KERNELS]

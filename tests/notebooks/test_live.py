@@ -12,14 +12,12 @@ import zipfile
 import matplotlib.pyplot as plt
 import pytest
 
+from live_cells import extension as live
+from live_cells.plan import plan_cells
+from live_cells.runner import MOST_LETTERS, MOST_LINES, Printed, Runner
 from scripts import notebooks
+from scripts.notebooks import read_notebook
 from tests.book.building import ROOT
-
-sys.path.append(str(ROOT / "_ext"))
-import live
-import livecells
-from liverunner import MOST_LETTERS, MOST_LINES, Runner
-from sources import read_notebook
 
 CHAPTERS = sorted(notebooks.CHAPTERS.glob("*.ipynb"))
 
@@ -39,7 +37,7 @@ def test_the_stored_tags_are_those_that_the_code_gives(path):
     """If this fails, run `python scripts/notebooks.py --tags`."""
     notebook = read_notebook(path.read_text("utf8"))
     tagged = {cell.id for cell in notebook.cells if "live" in cell.metadata.get("tags", [])}
-    planned = livecells.plan_cells(notebook.cells)
+    planned = plan_cells(notebook.cells)
     assert tagged == {cell.id for cell in planned if cell.live}
     assert tagged, "nothing of this chapter runs on its page: is every cell in need of PyTorch?"
 
@@ -56,17 +54,17 @@ def test_only_what_needs_pytorch_is_not_live():
         "import d2lmini\nd2lmini.SelfAttention",
         "%pip install x",
     ]
-    planned = livecells.plan_cells(cells(*sources))
+    planned = plan_cells(cells(*sources))
     assert [cell.live for cell in planned] == [0, 1, 0, 0, 1, 0, 0, 0, 0]
     assert planned[4].needs == [0, 1]
     assert planned[4].whole == {1}, "of the first cell only the imports"
 
 
 def test_among_the_exercises_folded_answers_are_not_live():
-    shown = livecells.plan_cells(cells("## Exercises", "1 + 1"))
+    shown = plan_cells(cells("## Exercises", "1 + 1"))
     assert [cell.live for cell in shown] == [True]
     for heading in "## Exercises", "## Limits\n\nSome.\n\n## Exercises\n\nMore.":
-        folded = livecells.plan_cells(cells("1 + 1", heading, "1 + 1", tags=["hide-cell"]))
+        folded = plan_cells(cells("1 + 1", heading, "1 + 1", tags=["hide-cell"]))
         assert [cell.live for cell in folded] == [True, False]
 
 
@@ -84,7 +82,7 @@ def test_among_the_exercises_folded_answers_are_not_live():
     ],
 )
 def test_what_a_cell_needs(sources, needs):
-    assert livecells.plan_cells(cells(*sources))[-1].needs == needs
+    assert plan_cells(cells(*sources))[-1].needs == needs
 
 
 class Page:
@@ -159,7 +157,7 @@ def test_a_figure_of_the_library_is_shown_again_after_a_cell_that_failed():
 def test_what_matplotlib_says_of_its_fonts_is_no_output(tmp_path):
     """Without a cache of fonts it makes one, which may take long, and says so."""
     code = (
-        "import sys; sys.path += ['_ext']; from liverunner import Runner\n"
+        "from live_cells.runner import Runner\n"
         "import json; sent = []; runner = Runner(sent.append)\n"
         'say = \'import logging; logging.getLogger("matplotlib.font_manager").warning("fonts")\'\n'
         'draw = \'from d2lmini.plotting import show_heatmaps; show_heatmaps([[1.0]], "k", "q")\'\n'
@@ -178,11 +176,13 @@ def test_what_matplotlib_says_of_its_fonts_is_no_output(tmp_path):
 
 def test_what_is_needed_runs_once_and_again_when_it_was_changed():
     page = Page("a = 1", "b = a + 1", "print(b)")
-    assert page.run(2) == ([0, 1, 2], [{"kind": "stream", "text": "2\n"}])
+    ran, sent = page.run(2)
+    assert (ran, words(sent)) == ([0, 1, 2], "2\n")
     assert page.run(2)[0] == [2]
     page.cells[0]["code"] = "a = 5"
     page.cells[1]["code"] = "b = a + 10"
-    assert page.run(2) == ([0, 1, 2], [{"kind": "stream", "text": "15\n"}])
+    ran, sent = page.run(2)
+    assert (ran, words(sent)) == ([0, 1, 2], "15\n")
 
 
 def test_what_a_reader_adds_is_found_too():
@@ -255,30 +255,78 @@ def test_pytorch_is_named_where_it_is_missing(monkeypatch):
         assert "PyTorch" in error["name"] and "notebook" in error["says"]
 
 
-def test_a_million_lines_are_cut():
-    sent = Page("for i in range(10**6): print(i)").run(0)[1]
-    text = "".join(piece["text"] for piece in sent if piece["kind"] == "stream")
-    assert text.splitlines() == [str(i) for i in range(MOST_LINES)]
-    assert sent[-1]["text"].startswith(f"{10**6 - MOST_LINES:,} more lines")
+# --- what is printed, when it is printed ---
 
 
-def test_a_line_without_an_end_is_cut():
-    sent = Page("print('x' * 10**7)").run(0)[1]
-    total = sum(len(piece["text"]) for piece in sent)
-    assert total < 200_000, f"{total} characters of one line: a phone's page stands still over them"
-    assert "not show" in sent[-1]["text"]
+def printed(*texts):
+    """Return the pieces that are sent for these writes, while the cell has not ended."""
+    sent = []
+    out = Printed(lambda piece: sent.append(dict(piece)))
+    for text in texts:
+        out.write(text)
+    return sent, out
+
+
+def words(sent):
+    return "".join(piece["text"] for piece in sent if piece["kind"] == "stream")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["hello\n"],  # and then an endless loop
+        ["hello"],
+        ["epoch 1", "\n", "epoch 2", "\n"],
+        [f"{i}\n" for i in range(999)],
+        ["a\x0c" * 1500],  # no line ends there, whatever Python's splitlines says
+        ["\r", *(f"\r{i} of 9" for i in range(10))],
+    ],
+    ids=lambda texts: ascii(texts[0])[:12],
+)
+def test_nothing_waits_for_a_later_print(texts):
+    sent, _ = printed(*texts)
+    assert words(sent) == "".join(texts), "what waits is lost when the cell is stopped"
+    assert all(piece["kind"] == "stream" for piece in sent)
+
+
+@pytest.mark.parametrize(
+    ("texts", "first", "left"),
+    [
+        ([f"{i}\n" for i in range(5000)], MOST_LINES, "4,000 more lines"),
+        (["x" * 200_000], MOST_LETTERS, "100,000 more letters"),
+        (["x"] * 200_000, MOST_LETTERS, "100,000 more letters"),
+        (["\n" * 5000], MOST_LINES, "4,000 more lines"),
+    ],
+    ids=["lines", "one line", "letters", "breaks"],
+)
+def test_a_flood_is_cut_with_a_note_as_soon_as_it_begins(texts, first, left):
+    """The note stands there although the cell is stopped; at its end it has the number."""
+    sent, out = printed(*texts)
+    shown = words(sent)
+    assert len(shown.splitlines() if first == MOST_LINES else shown) == first
+    assert sent[-1] == {"kind": "cut", "text": "More printed, which the page does not show."}
+    assert len(sent) <= 2100 + 1000, "a page stands still over more"
+    out.close_cell()
+    assert sent[-1]["text"].startswith(left)
+
+
+def test_a_bar_that_moves_a_million_times_ends_where_it_ends():
+    sent, out = printed(*(f"\r{i} of 300000" for i in range(300_001)))
+    out.close_cell()
+    assert words(sent).endswith("\r300000 of 300000") and sent[-1]["kind"] == "stream"
+    assert len(words(sent)) < MOST_LETTERS
 
 
 @pytest.mark.parametrize("code", ["list(range(10**6))", "'x' * 10**7", "display('x' * 10**7)"])
 def test_a_value_that_no_page_can_hold_is_cut(code):
-    value, note = Page(code).run(0)[1]
+    value, *notes = Page(code).run(0)[1]
     assert len(value["data"]["text/plain"]) == MOST_LETTERS
-    assert note == {"kind": "note", "text": "More printed, which the page does not show."}
+    assert [note["kind"] for note in notes] == ["cut"]
 
 
 def test_of_a_thousand_things_the_first_are_shown():
     sent = Page(f"for i in range({MOST_LINES + 7}): display(i)").run(0)[1]
-    assert [piece["kind"] for piece in sent] == ["display"] * MOST_LINES + ["note"]
+    assert [piece["kind"] for piece in sent] == ["display"] * MOST_LINES + ["cut", "cut"]
     assert sent[-1]["text"].startswith("7 more lines")
 
 
@@ -287,13 +335,79 @@ def test_a_drawing_that_no_page_can_hold_is_left_out():
     assert "not show" in note["text"]
 
 
+# --- last values, as IPython shows them ---
+
+MOCK = "from unittest.mock import Mock\nMock(name='m')"
+BAD = "class Bad:\n    def {}(self): {}\n    def __repr__(self): return 'bad'\nBad()"
+
+
 @pytest.mark.parametrize(
     ("code", "shown"),
-    [("1 + 1", ["2"]), ("1 + 1;", []), ("x = 1", []), ("None", []), ("display(3)\n4", ["3", "4"])],
+    [
+        ("1 + 1", ["2"]),
+        ("1 + 1;", []),
+        ("x = 3\nx;  # quiet", []),
+        ("'a;'", ["'a;'"]),
+        ("1 + 1  # all;", ["2"]),
+        ("(1,\n 2)  ;\n\n# said", []),
+        ("x = 1", []),
+        ("None", []),
+        ("display(3)\n4", ["3", "4"]),
+        ("from d2lmini.plotting import Shown\nShown", ["<class 'd2lmini.plotting.shown.Shown'>"]),
+        (BAD.format("_repr_mimebundle_", "return None"), ["bad"]),
+        (BAD.format("_repr_html_", "1 / 0"), ["bad"]),
+        (BAD.format("_ipython_display_", "1 / 0"), ["bad"]),
+        (BAD.format("_repr_html_", "return None"), ["bad"]),
+        (BAD.format("_repr_mimebundle_", "return {'text/html': '<b>'}, {}"), ["bad"]),
+        ("class Bad:\n    def __getattr__(self, name): 1 / 0\nBad().__class__", None),
+    ],
 )
 def test_the_last_value_is_shown(code, shown):
     sent = Page(code).run(0)[1]
-    assert [piece["data"]["text/plain"] for piece in sent] == shown
+    assert all(piece["kind"] == "display" for piece in sent), sent
+    if shown is not None:
+        assert [piece["data"]["text/plain"] for piece in sent] == shown
+
+
+def test_what_has_every_name_and_what_cannot_be_written_are_shown_as_text():
+    assert "<Mock name='m'" in Page(MOCK).run(0)[1][0]["data"]["text/plain"]
+    bad = "class Bad:\n    def __repr__(self): 1 / 0\nBad()"
+    (shown,) = Page(bad).run(0)[1]
+    assert "its repr failed with ZeroDivisionError" in shown["data"]["text/plain"]
+
+
+def test_a_picture_is_a_picture():
+    code = "class P:\n    def _repr_png_(self): return b'ab'\nP()"
+    assert Page(code).run(0)[1][0]["data"]["image/png"] == "YWI="
+
+
+# --- errors of the compiler ---
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "shown", "says"),
+    [
+        ("x = 1\nreturn x", 2, "return x\n^", "outside function"),
+        ("x = 1\nbreak", 2, "break\n^", "outside loop"),
+        ("for i in 'a':\n    pass\nif i:\n    continue", 4, "    continue\n    ^", "not properly"),
+        ("async def f(): pass\nawait f()", 2, "await f()", "a page waits for nothing"),
+        ("def f():\n    nonlocal y", 2, "    nonlocal y", "nonlocal"),
+        ("x = (", 1, "x = (\n    ^", "never closed"),
+        ("a = 1\n%timeit a", 2, "%timeit a", "no %timeit"),
+        ("!pip install x", 1, "!pip install x", "no !pip"),
+    ],
+)
+def test_an_error_of_the_compiler_shows_its_line(code, line, shown, says):
+    error = Page(code).error(0)
+    assert error["name"] == "SyntaxError" and says in error["says"]
+    (found,) = error["lines"]
+    assert (found["line"], found["code"][: len(shown)]) == (line, shown)
+
+
+def test_an_error_in_a_text_that_is_no_cell_is_shown_where_it_was_compiled():
+    error = Page("a = 1\nexec('x = (')").error(0)
+    assert error["name"] == "SyntaxError"
+    assert [(one["line"], one["code"]) for one in error["lines"]] == [(2, "exec('x = (')")]
 
 
 def test_the_archive_is_the_same_each_time_and_runs_alone(tmp_path):
@@ -305,8 +419,8 @@ def test_the_archive_is_the_same_each_time_and_runs_alone(tmp_path):
     )
     zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
     code = (
-        "import liverunner, json, sys\n"
-        "runner = liverunner.Runner(print)\n"
+        "import json, sys; from live_cells.runner import Runner\n"
+        "runner = Runner(print)\n"
         "code = 'import numpy as np; import d2lmini; d2lmini.softmax(np.zeros(2))'\n"
         "page = json.dumps([{'id': 'a', 'code': code}])\n"
         "runner.prepare(page, 'a'); runner.run('a')\n"

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from scripts import notebooks
-from scripts.notebooks import read_notebook
+from scripts.notebooks import read_notebook, wrong_numbers
 from tests.notebooks import plain
 
 CHAPTERS = sorted(notebooks.CHAPTERS.glob("*.ipynb"))
@@ -38,7 +38,7 @@ def test_every_link_has_words_and_leads_somewhere(path):
 @each
 def test_formulas_and_figures_are_counted_up(path):
     notebook = read(path)
-    assert plain.wrong_numbers(notebook, int(path.stem[:2])) == []
+    assert list(wrong_numbers(read_notebook(path.read_text("utf8")).cells, path.stem)) == []
     assert plain.loose_captions(notebook) == []
 
 
@@ -174,7 +174,7 @@ def test_what_does_not_fit_together_is_found(tmp_path, look, cells):
 
 def test_a_caption_after_its_figure_is_right(tmp_path):
     made = book(tmp_path, "code:draw()", "**Figure 1.1.** A.")
-    assert plain.loose_captions(made) == plain.wrong_numbers(made, 1) == []
+    assert plain.loose_captions(made) == list(wrong_numbers(made.cells, "01-one")) == []
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_caption_after_its_figure_is_right(tmp_path):
     [["$$x \\tag{1.2}$$"], ["$$x \\tag{2.1}$$"], ["**Figure 1.1.** A.", "**Figure 1.3.** A."]],
 )
 def test_numbers_that_do_not_count_up_are_found(tmp_path, cells):
-    assert len(plain.wrong_numbers(book(tmp_path, *cells), 1)) == 1
+    assert len(list(wrong_numbers(book(tmp_path, *cells).cells, "01-one"))) == 1
 
 
 def test_a_cell_that_only_the_page_hides_is_found(tmp_path):

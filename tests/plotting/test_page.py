@@ -22,7 +22,8 @@ from face import with_face  # noqa: E402
 SETTINGS = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "_ext")!r})
-extensions = ["myst_nb", "figures", "palette", "page"]
+extensions = ["myst_nb", "sphinxcontrib.bibtex", "pipeline"]
+bibtex_bibfiles = ["works.bib"]
 html_theme = "theme"
 html_theme_path = [{str(ROOT)!r}]
 html_static_path = [{str(ROOT / "chapters/_static")!r}]
@@ -64,6 +65,7 @@ def book(tmp_path_factory):
     (folder / "index.md").write_text(
         "# Book\n\nNothing is drawn here.\n\n```{toctree}\npart/page\n```\n"
     )
+    (folder / "works.bib").touch()
     (folder / "part").mkdir()
     cells = [
         nbformat.v4.new_markdown_cell("# Page\n\nLook at {numref}`fig-weights`."),

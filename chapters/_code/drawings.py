@@ -1,22 +1,18 @@
-"""The drawings of pages that are no notebooks, made while the book is built.
+"""The drawings of pages that are no notebooks: each is a function here, with its numbers computed.
+
+They are drawn while the book is built, where a page says so:
 
     ```{drawing} idea
     The caption, if there is one.
     ```
-
-Each is a function below, in the drawing language of the chapters, with the numbers computed.
 """
 
 import json
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from docutils import nodes
-from plain import captioned, drawn_caption
-from sphinx.util.docutils import SphinxDirective
 
 from d2lmini import attention, dot_product_score
 from d2lmini.plotting import COLORS, Diagram, show_figure
@@ -24,10 +20,11 @@ from d2lmini.plotting.diagram import Part
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import tint
 
-MEASURED = Path(__file__).parents[1] / "benchmarks" / "measured.json"
+MEASURED = Path(__file__).parents[2] / "benchmarks" / "measured.json"
 QUERY = np.array([[2.0, 1.0]])  # the lookup of the first page
 KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
 VALUES = np.array([[20.0], [10.0], [40.0]])
+READS = (MEASURED,)  # the files that a drawing is made of
 
 
 def idea() -> Shown:
@@ -144,34 +141,3 @@ def measured() -> Shown:
         ax.legend(frameon=False)
 
     return picture
-
-
-DRAWINGS: dict[str, Callable[[], Shown]] = {"idea": idea, "block": block, "measured": measured}
-
-
-class Drawing(SphinxDirective):
-    """Put one of the drawings on a page, with a caption below it."""
-
-    required_arguments = 1
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        """Draw it."""
-        name = self.arguments[0]
-        if name not in DRAWINGS:
-            raise self.error(f"there is no drawing {name}; there are {', '.join(DRAWINGS)}")
-        self.env.note_dependency(__file__)
-        self.env.note_dependency(str(MEASURED))
-        figure = captioned("", nodes.raw("", DRAWINGS[name]().html(), format="html"))
-        figure["ids"].append(f"drawing-{name}")
-        if self.content:
-            words, messages = self.state.inline_text(" ".join(self.content), self.lineno)
-            figure += drawn_caption("", "", *words)
-            return [figure, *messages]
-        return [figure]
-
-
-def setup(app):
-    """Register the directive."""
-    app.add_directive("drawing", Drawing)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

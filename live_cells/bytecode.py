@@ -13,18 +13,17 @@ import sys
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from liverunner import Runner
+from live_cells.library import FIRST_RUNS
+from live_cells.runner import Runner
 
 PYODIDE = Path("/pyodide")  # where its folder is mounted
 STANDARD, PACKAGES = "/lib/python312.zip", "/lib/python3.12/site-packages"
-DRAWS = 'from d2lmini.plotting import show_heatmaps\nshow_heatmaps([[1.0]], "Keys", "Queries")'
-EXERCISE = "import d2lmini\nfrom d2lmini.exercises import check\ncheck"
 
 
 def import_all() -> set[str]:
-    """Run a cell that draws, and one that checks; return the sources of all modules that are in."""
+    """Run what first runs import; return the sources of all modules that are in then."""
     sent: list[str] = []
-    for code in (DRAWS, EXERCISE):
+    for code in FIRST_RUNS:
         runner = Runner(sent.append)
         runner.prepare(json.dumps([{"id": "cell", "code": code}]), "cell")
         if not runner.run("cell"):

@@ -14,9 +14,7 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
-import d2lmini.models
-import d2lmini.plotting  # noqa: F401
-from d2lmini._lazy import NEEDS
+from live_cells.library import library_of
 
 TAG = "live"
 EXERCISES = "## Exercises"
@@ -60,20 +58,6 @@ class Cell:
     whole: set[int] = field(default_factory=set)
     live: bool = False
     broken: bool = False
-
-
-def library_of(thing: str) -> str:
-    """Return the library, not in every browser, that an imported thing needs, or nothing.
-
-    >>> library_of("torch.nn"), library_of("d2lmini.SelfAttention"), library_of("numpy")
-    ('torch', 'torch', '')
-    >>> library_of("d2lmini.plotting.show_heatmaps")
-    'matplotlib'
-    """
-    root = thing.partition(".")[0]
-    if root == "subprocess":  # no browser starts a process, and ours are PyTorch's
-        return "torch"
-    return root if root in ("torch", "matplotlib") else NEEDS.get(thing, "")
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:

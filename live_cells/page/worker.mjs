@@ -1,6 +1,7 @@
 // Python in a worker of its own: it cannot reach the page, and ending it ends whatever runs in it.
 // Every file is compared with the hash that the build has pinned; the wheels with those in the lock.
 import { hashes } from "./hashes.mjs";
+import { sizes } from "./sizes.mjs";
 
 const MEMORY = 1 << 30; // bytes that Python may take
 let booting;
@@ -11,13 +12,17 @@ async function boot({ pyodide, archive }, say) {
     if (this.buffer.byteLength + pages * 65536 > MEMORY) throw new RangeError("full");
     return grow.call(this, pages);
   };
-  say("Loading Python (about 10 MB, once) …");
+  // How much of it is there: a file counts when it has come and is the one that was pinned.
+  const all = Object.values(sizes).reduce((sum, size) => sum + size);
+  let there = 0;
+  const come = (size = 0) => say("Loading Python (about 10 MB, once) …", (there += size) / all);
+  come();
   // All that Pyodide will ask for, one thing after the other, is asked for now.
   const load = self.fetch;
   const ahead = new Map();
   for (const [name, integrity] of Object.entries(hashes)) {
     const answer = load(pyodide + name, { integrity });
-    answer.catch(() => {}); // said where it is waited for
+    answer.then(() => come(sizes[name]), () => {}); // what fails is said where it is waited for
     ahead.set(pyodide + name, answer);
   }
   self.fetch = (address, options) => {
@@ -43,12 +48,12 @@ async function boot({ pyodide, archive }, say) {
   py.unpackArchive(await library, "zip", { extractDir: "/home/pyodide" });
   self.fetch = load;
   say("Starting Python …");
-  const runner = py.pyimport("liverunner").Runner((piece) => self.postMessage({ piece: JSON.parse(piece) }));
+  const runner = py.pyimport("live_cells.runner").Runner((piece) => self.postMessage({ piece: JSON.parse(piece) }));
   return { py, runner, loaded: new Set() };
 }
 
 async function run({ id, page, settings }) {
-  const say = (text) => self.postMessage({ state: "loading", id, text });
+  const say = (text, share) => self.postMessage({ state: "loading", id, text, share });
   booting ??= boot(settings, say);
   const { py, runner, loaded } = await booting.catch((error) => { booting = null; throw error; });
   const { steps, libraries } = JSON.parse(whole(() => runner.prepare(JSON.stringify(page), id)));
@@ -86,6 +91,11 @@ function whole(call) {
 
 let last = Promise.resolve();
 self.onmessage = ({ data }) => {
+  if (data.boot) { // what fails is said by the Run that needs it
+    booting ??= boot(data.boot, () => {}).catch((error) => { booting = null; throw error; });
+    booting.catch(() => {});
+    return;
+  }
   last = last.then(() => run(data)).catch((error) => {
     const text = String(error?.message || error).slice(0, 300);
     self.postMessage({ state: "broken", id: data.id, fatal: Boolean(error?.fatal), text });

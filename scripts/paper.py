@@ -1,8 +1,8 @@
-"""Make the book fit for paper.
+"""Bind the page that holds the whole book (Sphinx's builder singlehtml) for paper.
 
-The page that holds the whole book (the builder singlehtml) becomes book.html, which
-`scripts/pdf.py` prints: a title page, the contents, then the chapters, with their hints, answers
-and solutions at the end. That a single page is light on paper, its style says.
+It becomes book.html, which `scripts/pdf.py` prints: a title page, the contents, then the chapters,
+with their hints, answers and solutions at the end. Sentences of the book are printed as they stand:
+what is true on a screen alone says so. How a single page is printed, `print.css` says.
 """
 
 import copy
@@ -11,8 +11,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import yaml
 from bs4 import BeautifulSoup, Tag
-from public import changed
+
+from _ext.public import changed
 
 STYLE = Path(__file__).with_suffix(".css")
 NARROW = re.compile(r"@media\s*\(max-width:[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
@@ -165,7 +167,7 @@ class Book:
 
     def open_folds(self, document: Tag) -> None:
         """Open the folds of a page on which things are looked up, where they stand."""
-        for fold in document.select("details.dropdown"):
+        for fold in document.select("section > details"):
             title = fold.summary
             title.name, title["class"] = "p", "rubric"
             fold.unwrap()
@@ -173,7 +175,7 @@ class Book:
     def answers_last(self, document: Tag, number: int) -> None:
         """Move the answers to the end, each with a link to its question, and from there."""
         groups: dict[int, tuple[Tag, Tag]] = {}  # of each question: its first words, its answers
-        kinds = ".cell:has(.d2l-fold), .cell.tag_hide-cell, details.dropdown"
+        kinds = ".cell:has(.d2l-fold), .cell.tag_hide-cell, section > details"
         for block in document.select(kinds):
             question = question_of(block)
             if id(question) not in groups:
@@ -268,23 +270,17 @@ def words(heading: Tag, numbered: bool = True) -> Tag:
     return heading
 
 
-def finish(app, exception) -> None:
-    """Make a book of the whole book on one page."""
-    if exception or app.builder.name != "singlehtml":
-        return
-    out = Path(app.outdir)
-    path = out / "_static" / "style.css"
-    path.write_text(NARROW.sub("", path.read_text("utf8")), "utf8")  # a sheet of paper is no phone
-    page = out / f"{app.config.root_doc}.html"
-    when = changed(Path(app.srcdir), ".")
-    edition = f"Version {app.config.version}" + (f", {when}" if when else "")
-    facts = [app.config.author, edition, LICENCE, app.config.public["address"]]
-    book = Book(page.read_text("utf8"), app.config.project, facts)
+def bind(folder: Path, root: Path) -> Path:
+    """Make a book of the page in the folder where it was built; return its path."""
+    config = yaml.safe_load((root / "_config.yml").read_text("utf8"))
+    settings = config["sphinx"]["config"]
+    style = folder / "_static" / "style.css"
+    style.write_text(NARROW.sub("", style.read_text("utf8")), "utf8")  # paper is no phone
+    day = changed(root, ".")
+    edition = f"Version {settings['version']}" + (f", {day}" if day else "")
+    facts = [config["author"], edition, LICENCE, settings["public"]["address"]]
+    page = (folder / "chapters/index.html").read_text("utf8")
     # The page is written for the folder above the one in which Sphinx puts it.
-    (out / "book.html").write_text(book.bind(), "utf8")
-
-
-def setup(app):
-    """Register the step, after all others that write styles."""
-    app.connect("build-finished", finish, priority=860)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    book = folder / "book.html"
+    book.write_text(Book(page, config["title"], facts).bind(), "utf8")
+    return book

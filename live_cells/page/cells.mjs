@@ -1,7 +1,7 @@
 // Brings the cells of a page to life: Run, Edit, Stop, Reset. Nothing is loaded before the first Run.
 // What the reader writes, and which exercises are solved, stays on this device (see kept.mjs).
 import { colour, editor } from "./editor.mjs";
-import { forget, kept, keep, keptAnything, lasts } from "./kept.mjs";
+import { forget, hasRun, kept, keep, keptAnything, lasts, noteRun } from "./kept.mjs";
 import { show } from "./output.mjs";
 import { settings } from "./settings.mjs";
 
@@ -110,6 +110,13 @@ class Cell {
     this.root.classList.remove("live-shown");
   }
   say(text) { this.status.innerHTML = text; }
+  /** Say what is loaded, and show how much of it there is; said once, for those who hear it. */
+  load(text, share) {
+    const bar = this.status.querySelector("progress");
+    if (bar && share !== undefined && this.status.textContent === text) { bar.value = share; return; }
+    this.say(text);
+    if (share !== undefined) this.status.append(make("progress", { max: 1, value: share, ariaLabel: "of the download" }));
+  }
 
   run() {
     if (waiting.includes(this)) return;
@@ -131,6 +138,7 @@ class Cell {
     this.state = state;
     this.say(text);
     if (at === this.buttons.stop) this.buttons.run.focus();
+    if (state === "done") noteRun();
     if (this.exercise && this.out.querySelector(".d2l-pass")) {
       keep((page) => { page.solved = [...new Set([...page.solved, this.id])]; });
       markSolved();
@@ -152,7 +160,7 @@ function start() {
   return made;
 }
 
-function hear({ id, state, text, piece, finished, fatal }) {
+function hear({ id, state, text, share, piece, finished, fatal }) {
   const target = waiting[0];
   if (!target) return;
   if (piece) {
@@ -160,7 +168,7 @@ function hear({ id, state, text, piece, finished, fatal }) {
     if (current === target || (current.edited && current.out)) current.put(piece); else current.pieces.push(piece);
   } else if (state === "loading") {
     target.state = "loading";
-    target.say(text);
+    target.load(text, share);
   } else if (state === "running") {
     current = cellOf(id);
     current.pieces = [];
@@ -240,7 +248,14 @@ live.forEach((cell, place) => {
   cell.exercise = cell.root.querySelector(".d2l-todo") !== null;
   cell.next = live[place + 1];
   cell.enliven(place + 1);
+  for (const kind of ["pointerenter", "focusin"]) cell.root.addEventListener(kind, comeNear, { passive: true });
 });
+// Who has run cells of this book before will do so again: Python starts when a hand comes near one.
+function comeNear() {
+  if (worker || !hasRun()) return;
+  worker = start();
+  worker.postMessage({ boot: sent });
+}
 // A browser looks around each new field for what it could fill in, and would lay out all that a phone
 // has left for later (theme.mjs) at once.
 const openAll = () => { for (const cell of live) cell.open(); };

@@ -1,32 +1,40 @@
-"""Put drawings that answer to the reader beside the figures that they belong to.
+"""What the drawings that answer to the reader start from, and where each of them stands.
 
-Each is a module in `chapters/_static/explorables/`, without any dependency, and a function below,
+Each is a module in `chapters/_static/explorables/`, without any dependency, and a function here,
 which gives what it starts from, the numbers that stand there until it runs (and where no script
 does), and the sentence that says what is seen. All of these come from `d2lmini`; tests compare the
 modules with it, and their first sentences with the ones from here.
 """
 
-import html
-import json
-import re
 import string
-from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
+import nbformat
 import numpy as np
-from docutils import nodes
-from drawings import KEYS, QUERY, VALUES
-from joining import LOADER, WHEN_NEAR, joined
-from plain import is_code_cell
-from sources import SourceError, read_notebook
-from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx.util.docutils import SphinxDirective
 
 import d2lmini
 import d2lmini.models
+
+from .drawings import KEYS, QUERY, VALUES
+
+# Each with its page and, in a notebook, the cell after which it comes: the one that draws the
+# figure it belongs to. A page that is no notebook says where: ```{explorable} lookup
+PLACES = {
+    "lookup": ("chapters/index", ""),
+    "names": ("chapters/01-database-analogy", "mechanism"),
+    "triangle": ("chapters/02-softmax-weighting", "figure-path"),
+    "nile": ("chapters/02-softmax-weighting", "figure-nile"),
+    "masks": ("chapters/03-scaled-dot-product", "masks-figure"),
+    "training": ("chapters/04-projections", "before-after"),
+    "heads": ("chapters/05-multi-head-attention", "heads-figure"),
+    "rotary": ("chapters/06-choosing-q-k-v", "rotary-drawing"),
+    "readings": ("chapters/07-real-models", "two-heads"),
+    "tiles": ("chapters/08-attention-at-scale", "halves-figure"),
+    "museum": ("chapters/09-bug-museum", "broken-by-one"),
+}
 
 
 @dataclass
@@ -42,6 +50,7 @@ class Start:
     controls: int
     replaces: str = ""  # the drawing of the page in whose place it comes
     tall: int = 0  # pixels that its drawing takes on a phone, if its parts stand there in a column
+    files: dict[str, bytes] = field(default_factory=dict)  # what it loads when it is asked
 
 
 def lookup() -> Start:
@@ -208,8 +217,8 @@ STEPS = range(0, 61, 4)
 @cache
 def trained() -> dict:
     """Return what the head of the fourth chapter finds while it learns, by the chapter's code."""
-    path = Path(__file__).parents[1] / "chapters/04-projections.ipynb"
-    code = {cell.id: cell.source for cell in read_notebook(path.read_text("utf8")).cells}
+    path = Path(__file__).parents[1] / "04-projections.ipynb"
+    code = {cell.id: cell.source for cell in nbformat.read(path, 4).cells}
     names: dict = {}
     for cell in ("imports", "alphabet", "head-class", "deal", "raw-task", "train", "training"):
         with redirect_stdout(None):
@@ -309,7 +318,8 @@ def readings() -> Start:
         "rows": [[round(float(w), 4) for w in weights[i, : i + 1]] for i in range(len(row))],
     }
     title, head = "Ask any head", ("from", "taken by “im”")
-    return Start(title, settings, head, rows, says, (640, 296), 4, tall=361)
+    files = {f"reading-{i}.bin": stored_weights(text) for i, text in enumerate(stored())}
+    return Start(title, settings, head, rows, says, (640, 296), 4, tall=361, files=files)
 
 
 @cache
@@ -367,134 +377,3 @@ def museum() -> Start:
     head = ("query", "1", "2", "3", "4", "sum")
     title = "Switch a mistake on"
     return Start(title, settings, head, rows, says, (530, 200), 2, tall=463)
-
-
-STARTS: dict[str, Callable[[], Start]] = {
-    "lookup": lookup,
-    "names": names,
-    "triangle": triangle,
-    "nile": nile,
-    "masks": masks,
-    "training": training,
-    "heads": heads,
-    "rotary": rotary,
-    "readings": readings,
-    "tiles": tiles,
-    "museum": museum,
-}
-# After which cell of which notebook each stands: the one that draws the figure it belongs to.
-PLACES = {
-    ("chapters/01-database-analogy", "mechanism"): "names",
-    ("chapters/02-softmax-weighting", "figure-path"): "triangle",
-    ("chapters/02-softmax-weighting", "figure-nile"): "nile",
-    ("chapters/03-scaled-dot-product", "masks-figure"): "masks",
-    ("chapters/04-projections", "before-after"): "training",
-    ("chapters/05-multi-head-attention", "heads-figure"): "heads",
-    ("chapters/06-choosing-q-k-v", "rotary-drawing"): "rotary",
-    ("chapters/07-real-models", "two-heads"): "readings",
-    ("chapters/08-attention-at-scale", "halves-figure"): "tiles",
-    ("chapters/09-bug-museum", "broken-by-one"): "museum",
-}
-NAMED = re.compile(r'data-explorable="(\w+)"')
-MODULES = Path(__file__).parents[1] / "chapters/_static/explorables"
-
-
-def written(name: str) -> str:
-    """Return an explorable as it stands in a page before its script has run."""
-    start = STARTS[name]()
-    settings = html.escape(json.dumps(start.settings, ensure_ascii=False, separators=(",", ":")))
-    head = "".join(f'<th scope="col">{html.escape(str(cell))}</th>' for cell in start.head)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
-        for row in start.rows
-    )
-    replaces = f' data-replaces="{start.replaces}"' if start.replaces else ""
-    width, height = start.size
-    style = f"--shape:{width}/{height};--most:{1.25 * width:.0f}px;"
-    style += f"--narrow:{start.controls};--wide:{(start.controls + 1) // 2}"
-    style += f";--tall:{start.tall}px" if start.tall else ""
-    drawing = "" if start.replaces else '<div class="ex-drawing"></div>'
-    return (
-        f'<div class="explorable ex-{name}" data-explorable="{name}"{replaces} '
-        f'data-settings="{settings}" role="group" aria-label="{start.title}" style="{style}">'
-        f'<p class="ex-title">{start.title}</p>{drawing}'
-        f'<table class="ex-numbers"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-        f'<div class="ex-controls"></div>'
-        f'<p class="ex-says" role="status">{html.escape(start.says)}</p></div>'
-    )
-
-
-class Explorable(SphinxDirective):
-    """Put an explorable on a page that is no notebook."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """Write it."""
-        if self.arguments[0] not in STARTS:
-            names = ", ".join(STARTS)
-            raise self.error(f"there is no explorable {self.arguments[0]}; there are {names}")
-        self.env.note_dependency(__file__)
-        return [nodes.raw("", written(self.arguments[0]), format="html")]
-
-
-class PlaceExplorables(SphinxPostTransform):
-    """Put the explorables of a notebook after the figures that they belong to."""
-
-    default_priority = 295
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        """Look at its cells."""
-        page = self.env.docname
-        if not any(page == place for place, _ in PLACES):
-            return
-        try:
-            cells = read_notebook(Path(self.env.doc2path(page)).read_text("utf8")).cells
-        except SourceError:  # said where it is read
-            return
-        for node in list(self.document.findall(is_code_cell)):
-            if name := PLACES.get((page, cells[node["cell_index"]].id)):
-                place = node.parent.index(node) + 1
-                node.parent.insert(place, nodes.raw("", written(name), format="html"))
-
-
-def load(app, pagename, templatename, context, doctree) -> None:
-    """Load what starts them, on the pages that have one, when a reader comes near."""
-    body = context.get("body", "")
-    if app.builder.name == "html" and NAMED.search(body):
-        path = f"_static/explorables/on-{Path(pagename).name}.mjs"
-        start = WHEN_NEAR.replace("PARTS", "[data-explorable]")
-        module = context["pathto"](path, resource=True)
-        context["body"] = body + LOADER.format(module=module, start=start)
-
-
-def write(app, exception) -> None:
-    """Write what each page loads: the modules of its explorables, as one."""
-    if exception or app.builder.name != "html":
-        return
-    folder = Path(app.outdir, "_static/explorables")
-    folder.mkdir(parents=True, exist_ok=True)
-    for page in Path(app.outdir, "chapters").glob("*.html"):
-        names = dict.fromkeys(NAMED.findall(page.read_text("utf8")))
-        if names:
-            (folder / f"on-{page.stem}.mjs").write_text(joined(MODULES, entry(names)), "utf8")
-        if "readings" in names:
-            for number, text in enumerate(stored()):
-                (folder / f"reading-{number}.bin").write_bytes(stored_weights(text))
-
-
-def entry(names: Iterable[str]) -> str:
-    """Return the module that starts these explorables."""
-    imports = [f'import * as {name} from "./{name}.mjs";\n' for name in names]
-    start = 'import { start } from "./mount.mjs";\n'
-    return "".join([start, *imports, f"start({{ {', '.join(names)} }});\n"])
-
-
-def setup(app):
-    """Register the directive and the transform."""
-    app.add_directive("explorable", Explorable)
-    app.add_post_transform(PlaceExplorables)
-    app.connect("html-page-context", load, priority=931)
-    app.connect("build-finished", write, priority=860)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

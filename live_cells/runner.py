@@ -1,30 +1,37 @@
-"""Run cells as a notebook does, in the worker of a page (see `chapters/_static/live/worker.mjs`).
+"""Run cells as a notebook does, in the worker of a page (see `page/worker.mjs`).
 
-The build ships this file, `livecells.py` and the library to the browser. What a cell puts out goes
-to `send`, piece by piece, as the output of a notebook: streams, results, displays, an error.
+The build ships this package and the library to the browser. What a cell puts out goes to `send`,
+piece by piece, as the output of a notebook: streams, results, displays, an error.
 """
 
 import ast
+import base64
 import builtins
 import io
 import json
 import linecache
 import logging
+import re
 import sys
 import time
+import tokenize
 import traceback
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from copy import copy
 from pprint import pformat
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from livecells import Cell, imported, library_of, plan_cells
+from live_cells.library import MODELS, library_of
+from live_cells.plan import Cell, imported, plan_cells
 
 MOST_LINES, MOST_LETTERS = 1000, 100_000  # of what a cell prints
 MOST_DRAWN = 5_000_000  # letters of one thing that is displayed, as of a drawing
-EVERY = 0.1  # seconds between two looks at what a cell prints
+AT_ONCE = 3000  # pieces that are sent when they are printed: a line with `print` is two
+EVERY = 0.1  # seconds between two heaps of a flood
+OVERWRITTEN = re.compile(r"(?<=\r)[^\n\r]*\r(?=[^\n]*\r)")
+FORMS = {"text/html": "_repr_html_", "image/svg+xml": "_repr_svg_", "image/png": "_repr_png_"}
 FRAMES = 6  # of a traceback: of a recursion, its ends
 NO_INPUT = "nobody is asked here: write what you would type into the code"
 NO_TORCH = (
@@ -36,13 +43,19 @@ Send = Callable[[str], None]  # takes a piece of output as JSON
 
 
 class Printed(io.TextIOBase):
-    """What a cell prints: sent while it runs, and no more than a page can hold."""
+    """What a cell prints: sent when it is printed, and no more than a page can hold.
+
+    Nothing waits for a later print, since there may be none: an endless loop, a stop. Only a flood
+    is sent in heaps: after AT_ONCE pieces, each EVERY seconds. What no longer fits is counted, and
+    said as soon as it begins.
+    """
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self.send = send
-        self.waiting: list[str] = []
-        self.lines = self.letters = self.left_out = 0
-        self.cut = False
+        self.waiting = ""
+        self.pieces = self.lines = self.letters = 0
+        self.in_line = 0  # letters that a carriage return gives back
+        self.lines_out = self.letters_out = 0
         self.sent = time.monotonic()
 
     def writable(self) -> bool:
@@ -50,53 +63,76 @@ class Printed(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Keep what still fits, count the rest, and send it from time to time."""
-        if self.left_out or not self.fits(text):
-            self.left_out += text.count("\n")
-            return len(text)
-        self.waiting.append(text)
-        if time.monotonic() - self.sent > EVERY:
-            self.flush()
+        """Send what still fits, and count the rest."""
+        if not self.letters_out:
+            kept = self.fitting(text)
+            self.waiting += kept
+            self.pieces += 1
+            now = time.monotonic()
+            if self.pieces <= AT_ONCE or now - self.sent > EVERY or len(kept) < len(text):
+                self.flush()
+            elif self.waiting.count("\r") > 2:  # a bar that moves faster than anybody can see
+                self.waiting = OVERWRITTEN.sub("", self.waiting)
+            self.leave_out(text[len(kept) :])
+        else:
+            self.lines_out += text.count("\n")
+            self.letters_out += len(text)
         return len(text)
 
-    def fits(self, text: str) -> bool:
-        """Count a text in; of one that does not fit, keep the lines that do."""
-        room = MOST_LETTERS - self.letters
-        rows = text.splitlines(keepends=True)[: MOST_LINES - self.lines]
-        kept = "".join(rows)[: max(room, 0)]
-        self.letters += len(kept)
+    def fitting(self, text: str) -> str:
+        """Return what a page has room for, and count it in."""
+        end = -1
+        for _ in range(MOST_LINES - self.lines):
+            if (end := text.find("\n", end + 1)) < 0:
+                break
+        kept = text if end < 0 and self.lines < MOST_LINES else text[: end + 1]
+        for part in re.split(r"(\r(?!\n)|\n)", kept):
+            if part == "\r":
+                self.letters -= self.in_line
+            if part in ("\r", "\n"):
+                self.in_line = 0
+            else:
+                self.in_line += len(part)
+                self.letters += len(part)
+        if self.letters > MOST_LETTERS:
+            kept = kept[: max(len(kept) - (self.letters - MOST_LETTERS), 0)]
         self.lines += kept.count("\n")
-        if kept == text:
-            return True
-        self.waiting.append(kept)
-        self.left_out = -kept.count("\n")
-        return False
+        return kept
 
-    def admits(self, data: dict[str, Any]) -> bool:
-        """Count in what is displayed, as a line; cut its words, or tell that there is no room."""
+    def leave_out(self, text: str) -> None:
+        """Count what a page has no room for, and say the first time that there is more."""
+        if text:
+            if not self.letters_out:
+                self.send({"kind": "cut", "text": "More printed, which the page does not show."})
+            self.lines_out += text.count("\n")
+            self.letters_out += len(text)
+
+    def show(self, data: dict[str, Any]) -> None:
+        """Send what is displayed, which counts as a line; of its words those that have room."""
         words = data.get("text/plain", "")
-        if len(words) > MOST_LETTERS:
-            data["text/plain"], self.cut = words[:MOST_LETTERS], True
         large = any(len(form) > MOST_DRAWN for form in data.values() if isinstance(form, str))
         if large or self.lines >= MOST_LINES:
-            self.left_out += 1
-            return False
+            self.leave_out("\n")
+            return
         self.lines += 1
-        return True
+        self.send({"kind": "display", "data": data | {"text/plain": words[:MOST_LETTERS]}})
+        self.leave_out(words[MOST_LETTERS:])
 
     def flush(self) -> None:
         """Send what waits."""
         self.sent = time.monotonic()
         if self.waiting:
-            self.send({"kind": "stream", "text": "".join(self.waiting)})
-            self.waiting.clear()
+            self.send({"kind": "stream", "text": self.waiting})
+            self.waiting = ""
 
     def close_cell(self) -> None:
         """Send the rest, and say how much was left out."""
         self.flush()
-        if self.left_out or self.cut:
-            what = f"{self.left_out:,} more lines" if self.left_out > 1 else "More"
-            self.send({"kind": "note", "text": f"{what} printed, which the page does not show."})
+        if self.letters_out > 1:
+            what = f"{self.lines_out:,} more lines"
+            if self.lines_out < 2:
+                what = f"{self.letters_out:,} more letters"
+            self.send({"kind": "cut", "text": f"{what} printed, which the page does not show."})
 
 
 class Runner:
@@ -149,7 +185,7 @@ class Runner:
     def uses_models(self) -> bool:
         """Tell whether the weights of the stored models, which are large, are used."""
         return any(
-            thing.startswith("d2lmini.models") and name in self.mentioned
+            thing.startswith(MODELS) and name in self.mentioned
             for cell in self.needed
             for name, thing in cell.imports.items()
         )
@@ -199,8 +235,10 @@ class Runner:
             body = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
         tree.body = [node for node in body if not is_empty(node)]
         last = None
-        if tree.body and isinstance(tree.body[-1], ast.Expr) and not is_silent(cell.code):
-            last = ast.Expression(tree.body.pop().value)
+        end = tree.body[-1] if tree.body else None
+        if isinstance(end, ast.Expr) and not is_silent(cell.code):
+            tree.body.pop()
+            last = ast.Expression(end.value)
         exec(compile(tree, file, "exec"), self.names)
         if last is not None:
             self.show_result(eval(compile(last, file, "eval"), self.names))
@@ -234,12 +272,12 @@ class Runner:
     def display(self, *things: Any, raw: bool = False, **ignored: Any) -> None:
         """Stand for `IPython.display.display`."""
         for thing in things:
-            if not raw and hasattr(thing, "_ipython_display_"):
-                thing._ipython_display_()
-            else:
-                data = dict(thing) if raw else forms_of(thing)
-                if self.printed.admits(data):
-                    self.send({"kind": "display", "data": data})
+            own = None if raw else method_of(thing, "_ipython_display_")
+            with suppress(Exception):  # what fails to show itself is shown as anything else
+                if own:
+                    own()
+                    continue
+            self.printed.show(dict(thing) if raw else forms_of(thing))
 
     def show_figures(self) -> None:
         """Show what was drawn with pyplot."""
@@ -268,20 +306,51 @@ def is_empty(node: ast.stmt) -> bool:
 def is_silent(code: str) -> bool:
     """Tell whether a cell ends with a semicolon, which keeps its value to itself.
 
-    >>> is_silent("f(x);"), is_silent("f(x)  # all;")
-    (True, False)
+    >>> is_silent("f(x);"), is_silent("f(x);  # quiet"), is_silent("f(x)  # all;")
+    (True, True, False)
     """
-    return code.rstrip().endswith(";") and "#" not in code.splitlines()[-1]
+    passed_over = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER)
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    return [one.string for one in tokens if one.type not in passed_over][-1:] == [";"]
+
+
+def method_of(thing: Any, name: str) -> Callable[..., Any] | None:
+    """Return a method by which a thing shows itself, as IPython finds it.
+
+    A class has none: they are for its instances. Nor has a thing that has any name it is asked for.
+    """
+    if isinstance(thing, type):
+        return None
+    try:
+        if getattr(thing, "_ipython_canary_method_should_not_exist_", None) is not None:
+            return None
+        found = getattr(thing, name, None)
+    except Exception:
+        return None
+    return found if callable(found) else None
+
+
+def form_of(thing: Any, name: str) -> Any:
+    """Return what a method for showing gives; nothing if there is none, or if it fails."""
+    method = method_of(thing, name)
+    try:
+        return method() if method else None
+    except Exception:
+        return None
 
 
 def forms_of(thing: Any) -> dict[str, Any]:
-    """Return the forms in which a page can show something."""
-    if hasattr(thing, "_repr_mimebundle_"):
-        found = thing._repr_mimebundle_()
-        return dict(found[0] if isinstance(found, tuple) else found)
-    data = {"text/plain": written(thing)}
-    if hasattr(thing, "_repr_html_") and not isinstance(thing, type):
-        data["text/html"] = thing._repr_html_()
+    """Return the forms in which a page can show something; its text at least."""
+    found = form_of(thing, "_repr_mimebundle_")
+    found = found[0] if isinstance(found, tuple) and found else found
+    data = dict(found) if isinstance(found, dict) else {}
+    if "text/plain" not in data:
+        data["text/plain"] = written(thing)
+    for form, name in FORMS.items():
+        if form not in data and (shown := form_of(thing, name)) is not None:
+            shown = shown[0] if isinstance(shown, tuple) else shown
+            encoded = isinstance(shown, bytes)
+            data[form] = base64.b64encode(shown).decode() if encoded else shown
     return data
 
 
@@ -291,7 +360,10 @@ def written(thing: Any) -> str:
     >>> written([1.5, "a"])
     "[1.5, 'a']"
     """
-    text = repr(thing)
+    try:
+        text = repr(thing)
+    except Exception as error:  # the reader's own class
+        return f"<{type(thing).__name__}: its repr failed with {type(error).__name__}: {error}>"
     if len(text) > MOST_LETTERS:  # to lay it out would take minutes
         return text[: MOST_LETTERS + 1]
     if len(text) > 79 and isinstance(thing, list | tuple | dict | set):
@@ -320,14 +392,33 @@ def described(error: BaseException) -> dict[str, Any]:
         says = str(error)
     except Exception:  # the reader's own class
         says = ""
-    if isinstance(error, SyntaxError) and str(error.filename).startswith("<"):
-        line = {"line": error.lineno or 1, "code": (error.text or "").rstrip(), "where": ""}
-        if error.offset:
-            line["code"] += "\n" + " " * (error.offset - 1) + "^"
-        return {"kind": "error", "name": name, "says": error.msg, "lines": [line]}
+    if isinstance(error, SyntaxError) and error.filename in linecache.cache:
+        return {"kind": "error", "name": name, "says": said_of(error), "lines": [at(error)]}
     if isinstance(error, MemoryError):
         says = says or "the memory that a page may take is full"
     return {"kind": "error", "name": name, "says": says[:2000], "lines": own_lines(error)}
+
+
+def at(error: SyntaxError) -> dict[str, Any]:
+    """Return the line of a cell that is no Python, with a mark below where it begins to be none.
+
+    An error of the compiler, as `return` outside of a function, comes without its text.
+    """
+    line = error.lineno or 1
+    code = linecache.getline(str(error.filename), line).rstrip()
+    mark = f"\n{' ' * (error.offset - 1)}^" if error.offset else ""
+    return {"line": line, "code": code + mark, "where": ""}
+
+
+def said_of(error: SyntaxError) -> str:
+    """Return what a reader should know of it, and of what a page cannot do."""
+    line = linecache.getline(str(error.filename), error.lineno or 1).strip()
+    if line.startswith(("%", "!")):
+        word = line.split()[0]
+        return f"a page knows only Python, and no {word}: run the chapter as a notebook"
+    if "outside" in error.msg and "await" in error.msg:
+        return f"{error.msg}: a page waits for nothing; run the chapter as a notebook"
+    return error.msg
 
 
 def own_lines(error: BaseException) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Let a page's code run in the reader's browser, with nothing loaded before the first Run.
 
-The build works out which cells can (see `livecells`), gives each a place for its buttons, packs the
+The build works out which cells can (see `plan.py`), gives each a place for its buttons, packs the
 library for Python in the browser, and says where that Python comes from:
 
     live:
@@ -10,7 +10,7 @@ With `self_host` the build copies Pyodide from the folder that PYODIDE_DIR names
 once; either way each file must have the hash that is pinned here. Where there is Node it then turns
 into bytecode what a first Run imports, which is half of a reader's wait (see `bytecode.py`).
 LIVE_SELF_HOST=1 does the same as the setting: so the published book hosts it. What a page does is
-in `chapters/_static/live/`.
+in `page/`.
 """
 
 import base64
@@ -25,20 +25,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import urlopen
 
+import nbformat
 from docutils import nodes
-from joining import AT_ONCE, LOADER, joined
-from livecells import FOLDED, plan_cells
-from plain import is_code_cell
-from sources import SourceError, read_notebook
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-import d2lmini
+from live_cells.joining import AT_ONCE, LOADER, joined
+from live_cells.library import LEFT_OUT, PACKED
+from live_cells.plan import FOLDED, plan_cells
 
 LOGGER = logging.getLogger(__name__)
 HERE = Path(__file__).parent
-MODULES = HERE.parent / "chapters/_static/live"
-LIBRARY = Path(d2lmini.__file__).parent
+PAGE = HERE / "page"  # the style and the modules of a page
 VERSION = "0.27.7"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
 NUMPY = "numpy-2.0.2-cp312-cp312-pyodide_2024_0_wasm32.whl"
@@ -51,10 +49,11 @@ HASHES = {
     "pyodide-lock.json": "sha256-nEW5FgAadQ9BAvwodJTz6rIVkJx1NcYmog24D9YzPiw=",
     NUMPY: "sha256-67YSQdliuYshWX185DtnZoptW6s6zsT76VhlcyDXzQg=",
 }
+# How large they are as a server sends them, in kB: by these a page shows how much has come.
+SIZES = dict(zip(HASHES, (5, 235, 3137, 2322, 25, 3027), strict=True))
 LARGE = 200_000  # bytes of a file that comes only when it is used
 PACKAGES = ("numpy", "matplotlib")
-SHIPPED = ("livecells.py", "liverunner.py")
-LEFT_OUT = ("torch", "cupy", "dask", "__pycache__")  # of array_api_compat
+SHIPPED = ("__init__.py", "library.py", "plan.py", "runner.py")
 NEEDS_TORCH = "Needs PyTorch, which no browser runs: "
 TO_TRY_IT = "To try it, "
 
@@ -71,13 +70,15 @@ class FindLiveCells(SphinxPostTransform):
         if path.suffix != ".ipynb":
             return
         try:
-            notebook = read_notebook(path.read_text("utf8"))
-        except SourceError:  # said where it is read
+            cells = nbformat.reads(path.read_text("utf8"), 4).cells
+        except Exception:  # what is no notebook is said by who makes a page of it
             return
-        planned = {cell.id: cell for cell in plan_cells(notebook.cells)}
-        for node in self.document.findall(is_code_cell):
-            cell = planned.get(notebook.cells[node["cell_index"]].id)
-            if cell is not None and len(node.children):
+        planned = {cell.id: cell for cell in plan_cells(cells)}
+        for node in self.document.findall(nodes.container):
+            if node.get("nb_element") != "cell_code":
+                continue
+            cell = planned.get(cells[node["cell_index"]].get("id"))
+            if cell is not None and cell.id and len(node.children):
                 node["ids"].append(f"cell-{cell.id}")
                 self.place_bar(node, cell)
 
@@ -100,16 +101,16 @@ class FindLiveCells(SphinxPostTransform):
             node["classes"].append("live-folded")
 
 
-def pack(library: Path = LIBRARY, large: bool = False) -> bytes:
+def pack(large: bool = False) -> bytes:
     """Return the library, what it needs and what runs it as one archive, the same every time.
 
     Its large files, the weights of models, are an archive of their own: few cells use them.
     """
-    files = {path.name: path for path in (HERE / name for name in SHIPPED)}
-    for package in (library, *(folder_of(name) for name in ("array_api_compat", "lazy_loader"))):
+    files = {f"{HERE.name}/{name}": HERE / name for name in SHIPPED}
+    for package in map(folder_of, PACKED):
         for path in sorted(package.rglob("*")):
             name = path.relative_to(package.parent)
-            if path.is_file() and not (set(LEFT_OUT) | {"tests"}) & set(name.parts):
+            if path.is_file() and not set(LEFT_OUT) & set(name.parts):
                 files[name.as_posix()] = path
     files = {name: path for name, path in files.items() if large == (path.stat().st_size > LARGE)}
     packed = io.BytesIO()
@@ -189,17 +190,18 @@ def write(app, exception) -> None:
         return
     folder = Path(app.outdir, "_static", "live")
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("d2lmini-*.zip"):
+    for old in folder.glob(f"{PACKED[0]}-*.zip"):
         old.unlink()
+    shutil.copy(PAGE / "live.css", folder)
     archives, hashes = {}, HASHES
     for kind, archive in (("archive", pack()), ("data", pack(large=True))):
-        archives[kind] = f"d2lmini-{hashlib.sha256(archive).hexdigest()[:12]}.zip"
+        archives[kind] = f"{PACKED[0]}-{hashlib.sha256(archive).hexdigest()[:12]}.zip"
         (folder / archives[kind]).write_bytes(archive)
     if self_hosts(app):
         hashes = host_pyodide(folder / f"pyodide-{VERSION}", folder / archives["archive"])
     settings = {"pyodide": f"pyodide-{VERSION}/" if self_hosts(app) else CDN, **archives}
     (folder / "live.mjs").write_text(script("cells", settings=settings), "utf8")
-    (folder / "worker.mjs").write_text(script("worker", hashes=hashes), "utf8")
+    (folder / "worker.mjs").write_text(script("worker", hashes=hashes, sizes=SIZES), "utf8")
 
 
 def script(name: str, **told: dict) -> str:
@@ -208,7 +210,7 @@ def script(name: str, **told: dict) -> str:
         key: f"export const {key} = {json.dumps(value, separators=(',', ':'))};\n"
         for key, value in told.items()
     }
-    return joined(MODULES, (MODULES / f"{name}.mjs").read_text("utf8"), said)
+    return joined(PAGE, (PAGE / f"{name}.mjs").read_text("utf8"), said)
 
 
 def load(app, pagename, templatename, context, doctree) -> None:
@@ -223,6 +225,6 @@ def setup(app):
     """Register the setting, the transform and what is written."""
     app.add_config_value("live", {}, "html")
     app.add_post_transform(FindLiveCells)
-    app.connect("html-page-context", load, priority=930)
-    app.connect("build-finished", write, priority=860)
+    app.connect("html-page-context", load)
+    app.connect("build-finished", write)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,5 +1,7 @@
 // Shows what a cell puts out, as the page shows what was stored. HTML that comes from the worker may have
 // been made by whatever ran there: nothing in it acts, and nothing of it is loaded from elsewhere.
+import { emptyLine, written } from "./terminal.mjs";
+
 const FORBIDDEN = "script, style, link, meta, base, iframe, object, embed, form, input, button, textarea, select, template";
 const DARK = /--dark:\s*url\(([^)]*)\)/;
 
@@ -70,6 +72,23 @@ function text(words, kind = "") {
   return pre;
 }
 
+/** Add what is printed to a stream; the last line of it may still change. */
+function print(stream, words) {
+  stream.line ??= emptyLine();
+  stream.open ??= stream.appendChild(document.createElement("span"));
+  for (const line of written(stream.line, words)) stream.open.before(...inLooks(line), "\n");
+  stream.open.replaceChildren(...inLooks(stream.line.cells));
+}
+
+function inLooks(cells) {
+  const parts = [];
+  for (const [letter, look] of cells) {
+    const same = parts.at(-1)?.look === look;
+    if (same) parts.at(-1).words += letter; else parts.push({ look, words: letter });
+  }
+  return parts.map(({ look, words }) => look ? Object.assign(document.createElement("span"), { className: look, textContent: words }) : words);
+}
+
 function error({ name, says, lines }, link) {
   const box = document.createElement("div");
   box.className = "output live-error";
@@ -94,9 +113,15 @@ export function show(out, piece, cellOf) {
     if (!id || cellOf(id)?.out === out) return null;
     return Object.assign(document.createElement("a"), { href: `#cell-${id}`, textContent: "another cell" });
   };
+  const last = out.lastElementChild;
   if (piece.kind === "stream") {
-    if (!out.lastChild?.classList.contains("live-stream")) out.append(text("", "live-stream"));
-    out.lastChild.append(piece.text);
+    const stream = last?.classList.contains("live-stream") ? last : text("", "live-stream");
+    if (stream !== last) out.append(stream);
+    print(stream, piece.text);
+  } else if (piece.kind === "cut" && last?.classList.contains("live-cut")) {
+    last.textContent = piece.text; // said when it began; now with its number
+  } else if (piece.kind === "cut") {
+    out.append(Object.assign(document.createElement("p"), { className: "live-note live-cut", textContent: piece.text }));
   } else if (piece.kind === "note") {
     const note = Object.assign(document.createElement("p"), { className: "live-note", textContent: piece.text });
     if (piece.cell) note.append(link(piece.cell) ?? "");

@@ -1,0 +1,309 @@
+r"""Add to a page what its plain source does not say: numbers, captions, boxes, citations.
+
+*Plain* is a source that every reader of notebooks shows: headings, links, formulas, bold words,
+quotes and ``<details>``, no directive and no role. From these come, while the book is built,
+
+- formulas with a number and an anchor, from ``\tag{2.1}``: ``#eq-2-1``;
+- figures with a caption and an anchor, from a cell ``**Figure 2.1.** …``: ``#figure-2-1``;
+- links to the terms of the glossary and to the works of the bibliography, which says where each
+  work is cited;
+- boxes, from quotes that begin with a bold word.
+
+``<details>`` is HTML and stays as it is: a *fold*, in the book's words, of what somebody opens.
+That numbers count up is asked of the source (`sources.wrong_numbers`). What does not fit together
+here is a warning that says what to do, and warnings fail the build.
+"""
+
+import re
+from pathlib import PurePosixPath
+
+from docutils import nodes
+from outputs import drawing
+from refused import warn
+from sphinx import addnodes
+from upstream import (
+    HideCodeCellNode,
+    default_slugify,
+    is_code_cell,
+    note_citation,
+    publish_anchors,
+)
+
+TAG = re.compile(r"\s*\\tag\s*\{([^{}]*)\}")
+CAPTION = re.compile(r"Figure\s+(\S*?)\.?")
+PICTURE = re.compile(r'class="(?:[\w-]+ )*d2lmini-(figure|trace|explorer)\b')
+BOXES = {"Takeaways": "tip", "Optional": "optional", "Note": "note", "Warning": "warning"}
+AFTER_THE_TEXT = ("Exercises", "Can you answer these?")
+BIBLIOGRAPHY = "bibliography"  # the page with the works
+
+
+class captioned(nodes.General, nodes.Element):
+    """What a cell has drawn, and its caption."""
+
+
+class drawn_caption(nodes.Part, nodes.TextElement):
+    """The caption: its number, then what it says."""
+
+
+class Chapter:
+    """A page on its way: `read` adds all of it, and gives each place that is linked a name."""
+
+    def __init__(self, document: nodes.document, env) -> None:
+        self.document, self.env = document, env
+        self.anchors: dict[str, tuple[int | None, str, str]] = {}
+
+    @classmethod
+    def read(cls, document: nodes.document, env) -> None:
+        """Do it, one form after the other."""
+        page = cls(document, env)
+        page.number_formulas()
+        page.require_closed_folds()
+        page.box_quotes()
+        page.caption_figures()
+        page.note_citations()
+        for term in document.findall(nodes.term):
+            words = term.astext()
+            for name in term["ids"]:
+                page.anchors[name] = (term.line, name, words)
+                page.anchors[f"term-{default_slugify(words)}"] = (term.line, name, words)
+        publish_anchors(document, env, page.anchors)
+
+    def name(self, node: nodes.Element, kind: str, number: str, title: str) -> None:
+        """Give a numbered thing its anchor."""
+        anchor = f"{kind}-{number.replace('.', '-')}"
+        if anchor not in self.anchors:  # or the source has said that it is there twice
+            node["ids"].append(anchor)
+            self.document.ids[anchor] = node
+            self.anchors[anchor] = (node.line, anchor, title)
+
+    def number_formulas(self) -> None:
+        """Take the number of a formula out of its TeX."""
+        for formula in self.document.findall(nodes.math_block):
+            source = formula.astext()
+            if found := TAG.search(source):
+                formula["tag"] = number = found[1].strip()
+                formula.children = []
+                formula += nodes.Text(TAG.sub("", source))
+                self.name(formula, "eq", number, f"({number})")
+
+    def require_closed_folds(self) -> None:
+        """Warn of a fold that is not closed where it was opened: it would swallow what follows."""
+        left: dict[int, int] = {}  # of each parent: how many are open
+        last: dict[int, nodes.raw] = {}
+        for raw in self.document.findall(nodes.raw):
+            text, parent = raw.astext(), id(raw.parent)
+            left[parent] = left.get(parent, 0) + text.count("<details") - text.count("</details>")
+            last[parent] = raw
+        for parent, count in left.items():
+            if count:
+                what = "close this <details>" if count > 0 else "</details> closes nothing"
+                warn(f"{what}: each is opened and closed in one cell", at=last[parent])
+
+    def box_quotes(self) -> None:
+        """Make a box of each quote that begins with one of the words for boxes, in bold."""
+        for quote in list(self.document.findall(nodes.block_quote)):
+            first = quote[0] if quote.children else None
+            bold = bold_start(first)
+            word = bold.astext().rstrip(".:") if bold else ""
+            if word not in BOXES:
+                continue
+            drop_first(first)
+            inside = quote.children[0 if first.children else 1 :]
+            box = nodes.admonition("", nodes.title(word, word), *inside, classes=[BOXES[word]])
+            box.line, box.source = quote.line, quote.source
+            quote.replace_self(box)
+
+    def caption_figures(self) -> None:
+        """Join each caption with what the cell before it has drawn."""
+        captions = False
+        for paragraph in list(self.document.findall(nodes.paragraph)):
+            start = bold_start(paragraph)
+            found = start and CAPTION.fullmatch(start.astext())
+            if not found:
+                continue
+            captions, number = True, found[1]
+            if drawing := drawn_before(paragraph):
+                self.caption(drawing, paragraph, number)
+            else:
+                message = "Figure %s: the cell before this caption has drawn nothing; a caption "
+                message += "stands in a Markdown cell of its own directly after its figure"
+                warn(message, number, at=paragraph)
+        for cell in self.document.findall(is_code_cell) if captions else ():
+            if has_picture(cell) and not is_captioned(cell) and in_main_text(cell):
+                message = "this figure has no caption: write **Figure %s.** and what it shows "
+                message += "into a Markdown cell of its own directly after it"
+                warn(message, "N.M", at=cell)
+
+    def caption(self, output: nodes.container, paragraph: nodes.paragraph, number: str) -> None:
+        """Move the caption into the figure."""
+        title = f"Figure {number}"
+        drop_first(paragraph)
+        caption = drawn_caption("", "", *paragraph.children, number=title)
+        drawings = [child for child in output.children if is_drawing(child)]
+        start, end = output.index(drawings[0]), output.index(drawings[-1]) + 1
+        figure = captioned("", *output.children[start:end], caption)
+        figure.line, figure.source = paragraph.line, paragraph.source
+        output[start:end] = [figure]
+        paragraph.parent.remove(paragraph)
+        self.name(figure, "figure", number, title)
+
+    def note_citations(self) -> None:
+        """Tell the bibliography which works are cited here, and give each first place a name."""
+        seen = set()
+        for link in list(self.document.findall(addnodes.pending_xref)):
+            key = link.get("reftargetid")
+            page = PurePosixPath(link["reftarget"]).name
+            if link["refdomain"] != "doc" or page != BIBLIOGRAPHY or not key or key in seen:
+                continue
+            seen.add(key)
+            place = nodes.inline("", "", ids=[f"cite-{nodes.make_id(key)}"])
+            link.replace_self(place)
+            place += link
+            line = next((up.line for up in ancestors(link) if up.line), 0)
+            note_citation(self.env, key, place["ids"][0], line)
+
+
+def ancestors(node: nodes.Node):
+    """Yield a node, and what it stands in."""
+    while node is not None:
+        yield node
+        node = node.parent
+
+
+def bold_start(paragraph: nodes.Element | None) -> nodes.strong | None:
+    """Return the bold words at the start of a paragraph, if it has some."""
+    if not isinstance(paragraph, nodes.paragraph):
+        return None
+    words = (child for child in paragraph.children if child.astext())
+    first = next(words, None)  # before bold words the parser leaves an empty text
+    return first if isinstance(first, nodes.strong) else None
+
+
+def drop_first(paragraph: nodes.Element) -> None:
+    """Remove the bold words at the start of a paragraph, and the space after them."""
+    del paragraph[: paragraph.index(bold_start(paragraph)) + 1]
+    if paragraph.children and isinstance(paragraph[0], nodes.Text):
+        paragraph[0] = nodes.Text(paragraph[0].astext().lstrip())
+        if not paragraph[0].astext():
+            paragraph.pop(0)
+
+
+def is_drawing(node: nodes.Node) -> bool:
+    """Tell whether something that a cell has put out shows a picture."""
+    return any(node.findall(nodes.image)) or any(
+        PICTURE.search(raw.astext()) or "<svg" in raw.astext() or "<img" in raw.astext()
+        for raw in node.findall(nodes.raw)
+    )
+
+
+def has_picture(cell: nodes.Element) -> bool:
+    """Tell whether a cell shows one of the library's pictures."""
+    return any(PICTURE.search(raw.astext()) for raw in cell.findall(nodes.raw))
+
+
+def is_captioned(cell: nodes.Element) -> bool:
+    """Tell whether a cell has a caption, or needs none because all of it is folded."""
+    return any(cell.findall(captioned)) or cell.get("hide_mode") == "all"
+
+
+def in_main_text(node: nodes.Element) -> bool:
+    """Tell whether a node stands before the exercises of its page."""
+    titles = [
+        up[0].astext() for up in ancestors(node) if isinstance(up, nodes.section) and up.children
+    ]
+    return not any(title in AFTER_THE_TEXT for title in titles)
+
+
+def drawn_before(paragraph: nodes.Element) -> nodes.container | None:
+    """Return the output of the cell before a paragraph, if it has drawn something."""
+    place = paragraph.parent.index(paragraph)
+    before = paragraph.parent[place - 1] if place else None
+    if before is None or not is_code_cell(before) or any(before.findall(captioned)):
+        return None
+    output = before[-1]
+    return output if any(map(is_drawing, output.children)) else None
+
+
+def mark_terms(document: nodes.document, env) -> None:
+    """Give each link to a term of the glossary a class, for its colour and its look."""
+    for link in document.findall(nodes.reference):
+        address = link.get("refuri") or f"#{link.get('refid', '')}"
+        if "#term-" in address and "term" not in link["classes"]:
+            link["classes"].append("term")
+
+
+# --- kinds of cells and of exercises, as classes: a style sheet that looks for itself (`:has`)
+# would look into every cell again for each piece of the page that arrives ---
+
+KINDS = {  # the class of a cell in which this is written
+    "shows-figure": "d2lmini-table",
+    "checks": "d2l-check",
+    "to-do": "d2l-todo",
+    "answers": "d2l-fold",
+    "has-bar": 'class="live-bar',
+}
+
+
+def name_kinds(app, doctree: nodes.document, docname: str) -> None:
+    """Say of each cell and each exercise what is in it."""
+    for cell in doctree.findall(nodes.container):
+        if "cell" in cell["classes"]:
+            text = "".join(raw.astext() for raw in cell.findall(nodes.raw))
+            kinds = {kind for kind, word in KINDS.items() if word in text}
+            kinds |= {"shows-figure"} if any(cell.findall(drawing)) else set()
+            kinds |= {"folded"} if any(isinstance(c, HideCodeCellNode) for c in cell) else set()
+            cell["classes"] += sorted(kinds)
+    for section in doctree.findall(nodes.section):
+        checks = any(isinstance(c, nodes.container) and "checks" in c["classes"] for c in section)
+        folds = any(isinstance(c, nodes.raw) and c.astext().startswith("<details") for c in section)
+        says = section[1] if len(section) > 1 else None  # how hard it is, in italics
+        hard = isinstance(says, nodes.paragraph) and says.children
+        if hard and isinstance(says[0], nodes.emphasis) and (checks or folds):
+            section["classes"] += ["exercise", "checks-itself"] if checks else ["exercise"]
+
+
+# --- how these are written ---
+
+
+def visit_captioned(writer, node) -> None:
+    """Open the figure."""
+    writer.body.append(writer.starttag(node, "figure"))
+
+
+def depart_captioned(writer, node) -> None:
+    """Close it."""
+    writer.body.append("</figure>\n")
+
+
+def visit_caption(writer, node) -> None:
+    """Write the number of a figure, if it has one, before its caption."""
+    number = node.get("number")
+    writer.body.append("<figcaption><p>")
+    writer.body.append(f'<span class="caption-number">{number}. </span>' if number else "")
+    writer.body.append('<span class="caption-text">')
+
+
+def depart_caption(writer, node) -> None:
+    """Write the link to the figure after its caption."""
+    writer.body.append("</span>")
+    if node.parent["ids"]:
+        writer.add_permalink_ref(node.parent, "Link to this figure")
+    writer.body.append("</p></figcaption>\n")
+
+
+def visit_hidden(writer, node) -> None:
+    """Write the summary of a cell that a notebook hides: a fold like any other."""
+    name = writer.encode(node["prompt_show"])
+    writer.body.append(f'<details class="hide"><summary>{name}</summary>\n')
+
+
+def depart_hidden(writer, node) -> None:
+    """Close it."""
+    writer.body.append("</details>\n")
+
+
+NODES = {
+    captioned: (visit_captioned, depart_captioned),
+    drawn_caption: (visit_caption, depart_caption),
+    HideCodeCellNode: (visit_hidden, depart_hidden),
+}

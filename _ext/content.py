@@ -1,0 +1,158 @@
+"""Put on a page what `chapters/_code/` makes: each directive calls the function that it names.
+
+    ```{drawing} idea         a figure of drawings.py; below it stands its caption
+    ```{explorable} lookup    a drawing of explorables.py that answers to the reader
+    ```{facts} pins           Markdown of facts.py
+
+An explorable of a notebook comes after the cell that `PLACES` names.
+"""
+
+import html
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+from chapter import captioned, drawn_caption
+from docutils import nodes
+from docutils.statemachine import StringList
+from refused import warn
+from sphinx.util.docutils import SphinxDirective
+from upstream import cell_ids, is_code_cell
+
+from chapters._code import drawings, explorables, facts
+from live_cells.joining import LOADER, WHEN_NEAR, joined
+
+NAMED = re.compile(r'data-explorable="(\w+)"')
+MODULES = Path(__file__).parents[1] / "chapters/_static/explorables"
+
+
+class Made(SphinxDirective):
+    """Call the function that the block names, of the module of its kind."""
+
+    required_arguments = 1
+    has_content = True
+
+    def function(self, module):
+        """Return the function; a name that is not there is an error that names the place."""
+        name = self.arguments[0].replace("-", "_")
+        for path in (module.__file__, *getattr(module, "READS", ())):
+            self.env.note_dependency(str(path))
+        made = vars(module).get(name)
+        if getattr(made, "__module__", None) != module.__name__ or not callable(made):
+            raise self.error(f"there is no {self.name} {self.arguments[0]} in {module.__file__}")
+        return made
+
+
+class Drawing(Made):
+    """Put one of the drawings on a page, with a caption below it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Draw it."""
+        drawn = self.function(drawings)().html()
+        figure = captioned("", nodes.raw("", drawn, format="html"))
+        figure["ids"].append(f"drawing-{self.arguments[0]}")
+        words, messages = self.state.inline_text(" ".join(self.content), self.lineno)
+        figure += [drawn_caption("", "", *words)] if self.content else []
+        return [figure, *messages]
+
+
+class Facts(Made):
+    """Write facts as if they stood in the page."""
+
+    def run(self) -> list[nodes.Node]:
+        """Parse what the function says."""
+        try:
+            says = self.function(facts)(self.config, list(self.content))
+        except ValueError as error:
+            raise self.error(str(error)) from None
+        found = nodes.Element()
+        self.state.nested_parse(StringList(says.split("\n"), self.get_location()), 0, found)
+        return found.children
+
+
+class Explorable(Made):
+    """Put an explorable on a page that is no notebook."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write it."""
+        self.function(explorables)
+        return [nodes.raw("", written(self.arguments[0]), format="html")]
+
+
+DIRECTIVES = {"drawing": Drawing, "facts": Facts, "explorable": Explorable}
+
+
+@cache
+def start(name: str) -> explorables.Start:
+    """Return what an explorable starts from; some take a second to work out."""
+    return getattr(explorables, name)()
+
+
+def written(name: str) -> str:
+    """Return an explorable as it stands in a page before its script has run."""
+    one = start(name)
+    settings = html.escape(json.dumps(one.settings, ensure_ascii=False, separators=(",", ":")))
+    head = "".join(f'<th scope="col">{html.escape(str(cell))}</th>' for cell in one.head)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+        for row in one.rows
+    )
+    replaces = f' data-replaces="{one.replaces}"' if one.replaces else ""
+    width, height = one.size
+    style = f"--shape:{width}/{height};--most:{1.25 * width:.0f}px;"
+    style += f"--narrow:{one.controls};--wide:{(one.controls + 1) // 2}"
+    style += f";--tall:{one.tall}px" if one.tall else ""
+    drawing = "" if one.replaces else '<div class="ex-drawing"></div>'
+    return (
+        f'<div class="explorable ex-{name}" data-explorable="{name}"{replaces} '
+        f'data-settings="{settings}" role="group" aria-label="{one.title}" style="{style}">'
+        f'<p class="ex-title">{one.title}</p>{drawing}'
+        f'<table class="ex-numbers"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+        f'<div class="ex-controls"></div>'
+        f'<p class="ex-says" role="status">{html.escape(one.says)}</p></div>'
+    )
+
+
+def place_explorables(document: nodes.document, env) -> None:
+    """Put the explorables of a notebook after the figures that they belong to."""
+    here = {cell: name for name, (page, cell) in explorables.PLACES.items() if page == env.docname}
+    if not any(here):  # no notebook, or none of those
+        return
+    ids = cell_ids(env)
+    for cell in here.keys() - {*ids, ""} if ids else ():
+        warn(
+            "no cell is called %s, after which %s comes: say it in PLACES",
+            cell,
+            here[cell],
+            at=env.docname,
+        )
+    for node in list(document.findall(is_code_cell)):
+        if name := here.get(ids[node["cell_index"]]):
+            place = node.parent.index(node) + 1
+            node.parent.insert(place, nodes.raw("", written(name), format="html"))
+
+
+def load_explorables(app, pagename, templatename, context, doctree) -> None:
+    """Load what starts them, on the pages that have one, when a reader comes near."""
+    body = context.get("body", "")
+    if NAMED.search(body):
+        path = f"_static/explorables/on-{Path(pagename).name}.mjs"
+        near = WHEN_NEAR.replace("PARTS", "[data-explorable]")
+        module = context["pathto"](path, resource=True)
+        context["body"] = body + LOADER.format(module=module, start=near)
+
+
+def write_explorables(app, out: Path) -> None:
+    """Write what each page loads: the modules of its explorables, as one."""
+    folder = out / "_static/explorables"
+    folder.mkdir(parents=True, exist_ok=True)
+    for page in Path(out, "chapters").glob("*.html"):
+        names = dict.fromkeys(NAMED.findall(page.read_text("utf8")))
+        if names:
+            imports = [f'import * as {name} from "./{name}.mjs";\n' for name in names]
+            entry = 'import { start } from "./mount.mjs";\n' + "".join(imports)
+            entry += f"start({{ {', '.join(names)} }});\n"
+            (folder / f"on-{page.stem}.mjs").write_text(joined(MODULES, entry), "utf8")
+        for file, content in (pair for name in names for pair in start(name).files.items()):
+            (folder / file).write_bytes(content)

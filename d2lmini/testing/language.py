@@ -1,0 +1,175 @@
+"""A causal language model as a black box: ids in, scores out, and what must hold of them."""
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from d2lmini.testing.invariants import Array, Trial
+from d2lmini.testing.report import Finding, Report
+
+__all__ = ["check_language_model"]
+
+Scores: TypeAlias = Callable[[Array], Array]
+Step: TypeAlias = Callable[..., tuple[Array, Any]]
+LENGTH = 9  # tokens of a text
+
+
+def a_later_token_changes_nothing(ids: Array, read: Scores) -> Iterator[Trial]:
+    """What comes later cannot be seen: change it, and the earlier scores stay."""
+    before = read(ids)
+    for t in range(1, ids.shape[1]):
+        changed = ids.copy()
+        changed[:, t:] = ids[:, t:][:, ::-1] if t + 1 < ids.shape[1] else ids[:, :1]
+        case = f"changed from token {t + 1} on"
+        yield Trial(read(changed)[:, :t], before[:, :t], case, {"ids": ids, "changed": changed})
+
+
+def each_sequence_stands_alone(ids: Array, read: Scores) -> Iterator[Trial]:
+    """A text gets the same scores in a batch and by itself."""
+    together = read(ids)
+    for b in range(len(ids)):
+        one = slice(b, b + 1)
+        yield Trial(together[one], read(ids[one]), f"text {b + 1} alone", {"ids": ids})
+
+
+def the_same_call_gives_the_same(ids: Array, read: Scores) -> Iterator[Trial]:
+    """A call gives the same again, after another call."""
+    first = read(ids)
+    read(ids[:, ::-1].copy())
+    yield Trial(read(ids), first, "called again", {"ids": ids})
+
+
+def one_chunk_or_two_the_same(ids: Array, read: Scores, step: Step) -> Iterator[Trial]:
+    """With its cache, a model gives the same for a text in one, two or many chunks."""
+    whole = read(ids)
+    for cuts in ([4], [1], [2, 5], [*range(1, ids.shape[1])]):
+        cache, found = None, []
+        for chunk in np.split(ids, cuts, axis=1):
+            scores, cache = step(chunk, cache)
+            found.append(_array(scores))
+        case = f"chunks that end after tokens {', '.join(map(str, [*cuts, ids.shape[1]]))}"
+        yield Trial(np.concatenate(found, axis=1), whole, case, {"ids": ids})
+
+
+def padding_left_or_right_the_same(ids: Array, read: Scores, padded: Step) -> Iterator[Trial]:
+    """Padding is not read: it may come before a text or after it."""
+    whole, pad = read(ids), np.full_like(ids[:, :3], ids[0, 0])
+    real, none = np.ones(ids.shape, dtype=bool), np.zeros(pad.shape, dtype=bool)
+    for side in "right", "left":
+        order = slice(None, None, 1 if side == "right" else -1)
+        longer = np.concatenate([ids, pad][order], axis=1)
+        mask = np.concatenate([real, none][order], axis=1)
+        scores = _array(padded(longer, mask))
+        kept = scores[:, : ids.shape[1]] if side == "right" else scores[:, 3:]
+        yield Trial(kept, whole, f"padded on the {side}", {"ids": longer, "mask": mask})
+
+
+def check_language_model(
+    model: Callable[..., Any],
+    *,
+    vocabulary: int,
+    step: Step | None = None,
+    padded: Step | None = None,
+    tolerance: float = 1e-4,
+) -> Report:
+    """Check that a causal language model does not look ahead, from its inputs and outputs alone.
+
+    Parameters
+    ----------
+    model : callable
+        Takes ids, an integer array (batch, n), and returns scores (batch, n, vocabulary): an array,
+        a tensor, or something whose ``logits`` they are.
+    vocabulary : int
+        How many ids there are.
+    step : callable, optional
+        ``step(ids, cache)`` reads further tokens after those in `cache` (None at first), and
+        returns scores and the cache.
+    padded : callable, optional
+        ``padded(ids, mask)`` reads texts with padding; `mask` (batch, n) is True for real tokens.
+    tolerance : float
+        How far scores may differ, as a share of the largest.
+
+    Returns
+    -------
+    Report
+        As that of `check_attention`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two ids.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def counts(ids):  # scores: how often each id has occurred so far
+    ...     return np.eye(5)[ids].cumsum(axis=1)
+    >>> bool(check_language_model(counts, vocabulary=5))
+    False
+    >>> def looks_ahead(ids):
+    ...     return np.eye(5)[ids].sum(axis=1, keepdims=True) + counts(ids)
+    >>> check_language_model(looks_ahead, vocabulary=5).names
+    ['a_later_token_changes_nothing']
+    """
+    if vocabulary < 2:
+        raise ValueError(f"vocabulary must be at least 2, got {vocabulary}")
+    ids = np.random.default_rng(0).integers(vocabulary, size=(3, LENGTH))
+    ids[:, 0], ids[:, -1] = 0, 1  # so that a change is one
+
+    def read(ids: Array) -> Array:
+        return _array(model(ids))
+
+    checks: dict[str, tuple[Any, tuple[Any, ...]]] = {
+        check.__name__: (check, ())
+        for check in (
+            a_later_token_changes_nothing,
+            each_sequence_stands_alone,
+            the_same_call_gives_the_same,
+        )
+    }
+    checks["one_chunk_or_two_the_same"] = one_chunk_or_two_the_same, (step,)
+    checks["padding_left_or_right_the_same"] = padding_left_or_right_the_same, (padded,)
+    findings, held, idle = [], [], []
+    for name, (check, more) in checks.items():
+        if more == (None,):
+            idle.append(name)
+        elif finding := _first(check, (ids, read, *more), tolerance):
+            findings.append(finding)
+        else:
+            held.append(name)
+    title = getattr(model, "__name__", type(model).__name__)
+    found = {"ids": f"({ids.shape[0]}, {LENGTH}) of {vocabulary}"}
+    return Report(title, tuple(findings), tuple(held), tuple(idle), found)
+
+
+def _first(check: Any, arguments: tuple[Any, ...], tolerance: float) -> Finding | None:
+    says = (check.__doc__ or "").strip()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for trial in check(*arguments):
+                size = max(1.0, float(np.abs(trial.expected).max(initial=0)))
+                if trial.got.shape != trial.expected.shape or not np.allclose(
+                    trial.got, trial.expected, rtol=tolerance, atol=tolerance * size
+                ):
+                    return Finding(
+                        check.__name__, says, trial.case, trial.inputs, trial.expected, trial.got
+                    )
+    except Exception as error:
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        return Finding(check.__name__, says, "called", {"ids": arguments[0]}, "scores", said)
+    return None
+
+
+def _array(scores: Any) -> Array:
+    """Return what a model gave as an array; its ``logits``, if it has such."""
+    scores = getattr(scores, "logits", scores)
+    with contextlib.suppress(AttributeError):
+        scores = scores.detach().float().cpu().numpy()
+    array = np.asarray(scores)
+    if array.ndim != 3 or array.dtype.kind not in "fiu":
+        raise ValueError(f"expected scores (batch, n, vocabulary), got shape {array.shape}")
+    return array

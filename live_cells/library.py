@@ -1,0 +1,27 @@
+"""What the live cells know of the library of their book: another book writes this file anew."""
+
+from d2lmini import models, plotting  # noqa: F401, which tell NEEDS what they need
+from d2lmini._lazy import NEEDS
+
+PACKED = ("d2lmini", "array_api_compat", "lazy_loader")  # what the page's Python gets
+LEFT_OUT = ("torch", "cupy", "dask", "tests", "__pycache__")  # folders of them
+MODELS = "d2lmini.models"  # what is imported from there reads the large files
+# Together these import what a first Run imports: a cell that draws, and one that checks.
+FIRST_RUNS = (
+    'from d2lmini.plotting import show_heatmaps\nshow_heatmaps([[1.0]], "Keys", "Queries")',
+    "import d2lmini\nfrom d2lmini.exercises import check\ncheck",
+)
+
+
+def library_of(thing: str) -> str:
+    """Return the library, not in every browser, that an imported thing needs, or nothing.
+
+    >>> library_of("torch.nn"), library_of("d2lmini.SelfAttention"), library_of("numpy")
+    ('torch', 'torch', '')
+    >>> library_of("d2lmini.plotting.show_heatmaps")
+    'matplotlib'
+    """
+    root = thing.partition(".")[0]
+    if root == "subprocess":  # no browser starts a process, and ours are PyTorch's
+        return "torch"
+    return root if root in ("torch", "matplotlib") else NEEDS.get(thing, "")

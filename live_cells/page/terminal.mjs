@@ -1,0 +1,57 @@
+// What is printed, as a notebook shows it: a carriage return writes over its line, a backspace takes a
+// letter back, and the signs for colours are colours. Other signs of a terminal are left out.
+const SIGN = /\x1b(?:\[([0-9;?]*)([@-~])|[@-Z\\-_])/y;
+const BEGUN = /\x1b(?:\[[0-9;?]*)?$/y;
+
+/** A line that is being written: its letters, each with its look, and where the next one goes. */
+export function emptyLine() { return { cells: [], at: 0, look: "", left: "" }; }
+
+/** Write a text; return the lines that it ends, as lists of letters with their looks. */
+export function written(line, text) {
+  const done = [];
+  const all = line.left + text;
+  line.left = "";
+  for (let place = 0; place < all.length;) {
+    const letter = String.fromCodePoint(all.codePointAt(place));
+    if (letter === "\x1b") {
+      SIGN.lastIndex = BEGUN.lastIndex = place;
+      if (BEGUN.test(all)) { // its end comes with the next piece
+        line.left = all.slice(place);
+        break;
+      }
+      const sign = SIGN.exec(all);
+      if (sign?.[2] === "m") line.look = looks(line.look, sign[1]);
+      else if (sign?.[2] === "K") line.cells.length = Math.min(line.at, line.cells.length);
+      place += sign ? sign[0].length : 1;
+      continue;
+    }
+    place += letter.length;
+    if (letter === "\n") {
+      done.push(line.cells);
+      line.cells = [];
+      line.at = 0;
+    } else if (letter === "\r") line.at = 0;
+    else if (letter === "\b") {
+      if (line.at) line.cells.splice(--line.at, 1);
+    } else line.cells[line.at++] = [letter, line.look];
+  }
+  return done;
+}
+
+/** Return a look, as classes, after the numbers of a sign: bold, underlined, one of eight colours. */
+function looks(look, numbers) {
+  let [bold, line, colour] = ["bold", "underlined", "c"].map((name) => look.match(`ansi-${name}\\d?`)?.[0]);
+  const given = numbers.split(";").map(Number);
+  for (let i = 0; i < given.length; i++) {
+    const one = given[i];
+    if (one === 0) bold = line = colour = "";
+    else if (one === 1) bold = "ansi-bold";
+    else if (one === 22) bold = "";
+    else if (one === 4) line = "ansi-underlined";
+    else if (one === 24) line = "";
+    else if (one === 38 || one === 48) i += given[i + 1] === 5 ? 2 : 4; // of 256 or more colours: not shown
+    else if (one === 39) colour = "";
+    else if ((one > 29 && one < 38) || (one > 89 && one < 98)) colour = `ansi-c${one % 10}`;
+  }
+  return [bold, line, colour].filter(Boolean).join(" ");
+}

@@ -1,0 +1,86 @@
+"""A book of a few pages, with this project's own configuration."""
+
+import functools
+import json
+import shutil
+
+import nbformat
+
+from d2lmini.plotting import show_heatmaps
+from scripts import notebooks
+from scripts.notebooks import read_notebook
+from tests.book.building import ROOT
+
+GOOD = "# A page\n\nText with $x^2$ and {cite:t}`someone2020`.\n\n## How to run it\n\nSo.\n"
+BIB = "@book{someone2020, author = {Some One}, title = {A Book}, publisher = {P}, year = {2020}}\n"
+DRAW = "show_heatmaps([[1.0, 0.0]], 'Keys', 'Queries')"
+GLOSSARY = """# Glossary
+
+```{glossary}
+query
+  What.
+
+soft lookup
+  A mix.
+
+Nadaraya–Watson regression
+  A mean.
+```
+"""
+
+
+def markdown(source, **metadata):
+    return {"cell_type": "markdown", "source": source, "metadata": metadata}
+
+
+def code(source, *tags, **metadata):
+    return {"cell_type": "code", "source": source, "metadata": {"tags": list(tags)} | metadata}
+
+
+TITLE = markdown("# Plain\n\n*You will see.*\n\nText.")
+NAMED = {"code_prompt_show": "The code that checks 1 < 2"}
+FIGURE = code(DRAW, "hide-input")
+CAPTION = markdown("**Figure 2.1.** What $n$ queries do, as [(2.1)](#eq-2-1) says.")
+
+
+def stored(cells):
+    """Return the text of a notebook of these cells, as it is after a run."""
+    made = read_notebook(json.dumps({"nbformat": 4, "cells": cells}))
+    notebooks.normalise(made)
+    code = [cell for cell in made.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, 1):
+        cell.execution_count = number
+        if cell.source == DRAW:
+            cell.outputs = drawing()
+    return notebooks.text_of(made)
+
+
+@functools.cache
+def drawing():
+    """Return what the cell that draws puts out."""
+    data, metadata = show_heatmaps([[1.0, 0.0]], "Keys", "Queries")._repr_mimebundle_()
+    return [nbformat.v4.new_output("display_data", data, metadata=metadata)]
+
+
+def tiny_book(folder, pages):
+    """Write a book of these pages with this project's own configuration."""
+    (folder / "chapters" / "_static").mkdir(parents=True)
+    shutil.copy(ROOT / "_config.yml", folder)
+    for name in ("_ext", "chapters/_code", "live_cells", "theme"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in (ROOT / "chapters" / "_static").glob("*.*"):
+        shutil.copy(file, folder / "chapters" / "_static")
+    (folder / "chapters" / "references.bib").write_text(BIB)
+    (folder / "chapters" / "index.md").write_text(GOOD)
+    (folder / "chapters" / "bibliography.md").write_text(
+        "# Bibliography\n\n```{bibliography}\n```\n"
+    )
+    for name, text in pages.items():
+        (folder / "chapters" / name).write_text(text)
+    toc = {
+        "format": "jb-book",
+        "root": "chapters/index",
+        "chapters": [{"file": f"chapters/{name}"} for name in ("bibliography.md", *pages)],
+    }
+    (folder / "_toc.yml").write_text(json.dumps(toc))  # JSON is YAML
+    return folder
