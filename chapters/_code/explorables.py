@@ -32,6 +32,7 @@ PLACES = {
     "heads": ("chapters/05-multi-head-attention", "heads-figure"),
     "rotary": ("chapters/06-choosing-q-k-v", "rotary-drawing"),
     "readings": ("chapters/07-real-models", "two-heads"),
+    "told": ("chapters/07-real-models", "told-figure"),
     "tiles": ("chapters/08-attention-at-scale", "halves-figure"),
     "museum": ("chapters/09-bug-museum", "broken-by-one"),
 }
@@ -288,7 +289,7 @@ def rotary() -> Start:
     )
     settings = {"query": query.tolist(), "key": key.tolist(), "base": base, "furthest": 20}
     head = ("query at", "key at", "distance", "score")
-    title = "Turn a query and a key"
+    title = "Rotate a query and a key"
     return Start(title, settings, head, rows, says, (490, 208), 2, tall=483)
 
 
@@ -320,6 +321,41 @@ def readings() -> Start:
     title, head = "Ask any head", ("from", "taken by “im”")
     files = {f"reading-{i}.bin": stored_weights(text) for i, text in enumerate(stored())}
     return Start(title, settings, head, rows, says, (640, 296), 4, tall=361, files=files)
+
+
+def told() -> Start:
+    """Return who told head 19.7 where to look, for some texts of the seventh chapter."""
+    trials = d2lmini.models.load_trials()
+    texts = []
+    for begins in "Zed", "Captain", "Alice", "Paris":
+        tokens, scores = next(trials.scores[t] for t in trials.scores if t.startswith(begins))
+        n = len(tokens)
+        leads = scores - (scores.sum(axis=1, keepdims=True) - scores) / (n - 1)  # (181, n)
+        order = np.argsort(-leads, axis=0, kind="stable")[:6]
+        weights = d2lmini.softmax(scores.sum(axis=0))
+        texts.append(
+            {
+                "tokens": list(tokens),
+                "weights": weights.round(3).tolist(),
+                "leads": leads.sum(axis=0).round(2).tolist(),
+                "tops": [
+                    [[trials.parts[i], round(float(leads[i, key]), 2)] for i in order[:, key]]
+                    for key in range(n)
+                ],
+                "start": 1 + int(weights[1:].argmax()),
+            }
+        )
+    first = texts[0]
+    key = first["start"]
+    rows = [(name, f"{lead:.1f}") for name, lead in first["tops"][key]]
+    says = (
+        f"Head 19.7 gives {first['weights'][key]:.2f} to “{first['tokens'][key]}”, whose score is "
+        f"{first['leads'][key]:.1f} above the mean of the other keys, and head 17.1 wrote "
+        f"{first['tops'][key][0][1]:.1f} of that. Choose another key, or a text with nothing to "
+        "look up."
+    )
+    title, head = "Who told it?", ("wrote", "part of the lead of “by”")
+    return Start(title, {"texts": texts}, head, rows, says, (520, 240), 2)
 
 
 @cache

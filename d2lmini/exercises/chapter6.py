@@ -12,114 +12,125 @@ from d2lmini.exercises.torch_modules import call_with_the_weights_of
 from d2lmini.masks import padding_mask
 from d2lmini.positions import rotary, sinusoidal_positions
 
-# Waves
+# Waves that move on
 
 
-def _waves(num_positions: int, dim: int) -> Array:
-    return sinusoidal_positions(num_positions, dim, like=np.zeros(0))
+def _later(
+    waves: Array,
+    steps: int,
+    sign: int = 1,
+    exponent: Callable[[Array, int], Array] = lambda i, d: 2 * i / d,
+    added: bool = False,
+) -> Array:
+    d = waves.shape[1]
+    angle = sign * steps / 10_000.0 ** exponent(np.arange(d // 2), d)
+    sine, cosine = waves[:, 0::2], waves[:, 1::2]
+    if added:
+        pair = sine + np.sin(angle), cosine + np.cos(angle)
+    else:
+        pair = (
+            sine * np.cos(angle) + cosine * np.sin(angle),
+            cosine * np.cos(angle) - sine * np.sin(angle),
+        )
+    return np.stack(pair, axis=2).reshape(waves.shape)
 
 
-def _waves_slip(
-    exponent: Callable[[Array, int], Array] = lambda j, dim: 2 * (j // 2) / dim,
-    is_sine: Callable[[Array, int], Array] = lambda j, dim: j % 2 == 0,
-    first: int = 0,
-) -> Callable[[int, int], Array]:
-    def table(num_positions: int, dim: int) -> Array:
-        j = np.arange(dim)
-        t = first + np.arange(num_positions)[:, None]
-        angle = t / 10_000.0 ** exponent(j, dim)
-        return np.where(is_sine(j, dim), np.sin(angle), np.cos(angle))
+def _later_cases() -> list[Case]:
+    def some(*positions: int, d: int) -> Array:
+        return np.array(sinusoidal_positions(max(positions) + 1, d))[list(positions)]
 
-    return table
+    return [
+        (some(1, d=2), 1),
+        (some(0, 3, d=4), 2),
+        (some(4, 1, 7, d=6), 5),
+        (some(20, 3, d=4), 40),
+        (some(2, 9, 5, 1, d=2), 3),
+    ]
 
 
 register(
     Exercise(
-        name="sinusoidal_positions",
+        name="later_positions",
         chapter=6,
-        difficulty="easy",
-        minutes=15,
-        task="A vector for each position from 0 on, by formula (6.1) with base 10,000. Component j "
-        "is the sine (j even) or the cosine (j odd) of t / base**(2·(j // 2) / dim). dim may be "
-        "odd. Return (num_positions, dim).",
-        returns={"positions": "(positions, dim)"},
-        reference=_waves,
-        cases=lambda: [(2, 2), (1, 4), (3, 4), (4, 5), (3, 1), (60, 6)],
+        difficulty="medium",
+        minutes=20,
+        task="Move waves on by some steps without knowing where they are. Each row of waves (n, d) "
+        "belongs to a position by formula (6.1), with base 10,000 and d even; which one, you are "
+        "not told. Return (n, d), the rows of the positions that are `steps` further on.",
+        returns={"waves": "(n, d)"},
+        reference=_later,
+        cases=_later_cases,
         mistakes=(
             Mistake(
-                "swapped",
-                "Sine and cosine have changed places: component 0 is a sine.",
-                _waves_slip(is_sine=lambda j, dim: j % 2 == 1),
+                "backwards",
+                "You moved back instead of on. Going on by s turns sin(t) into "
+                "sin(t) cos(s) + cos(t) sin(s).",
+                lambda waves, steps: _later(waves, steps, sign=-1),
             ),
             Mistake(
-                "own-speeds",
-                "Each component has a speed of its own. The two of a pair share one: j // 2 counts "
-                "the pairs.",
-                _waves_slip(lambda j, dim: j / dim),
+                "one-speed",
+                "You moved all pairs by the same angle. Pair i moves by steps / 10,000**(2i/d).",
+                lambda waves, steps: _later(waves, steps, exponent=lambda i, d: 0 * i),
             ),
             Mistake(
-                "twice-as-fast",
-                "The waves slow down by twice too much: the exponent is 2i/d for pair i = j // 2, "
-                "not 2j/d.",
-                _waves_slip(lambda j, dim: 2 * j / dim),
+                "exponent-halved",
+                "You let the angles shrink too slowly: the exponent is 2i/d for pair i.",
+                lambda waves, steps: _later(waves, steps, exponent=lambda i, d: i / d),
             ),
             Mistake(
-                "too-slowly",
-                "The waves slow down by half too little: the exponent is 2i/d for pair i.",
-                _waves_slip(lambda j, dim: (j // 2) / dim),
+                "added",
+                "You added the waves of `steps` to those you have. The sine of a sum is not the "
+                "sum of the sines.",
+                lambda waves, steps: _later(waves, steps, added=True),
             ),
             Mistake(
-                "from-one",
-                "Positions are counted from 0, and yours from 1.",
-                _waves_slip(first=1),
-            ),
-            Mistake(
-                "in-halves",
-                "All sines come first and all cosines after them. Here they take turns.",
-                _waves_slip(
-                    lambda j, dim: 2 * (j % ((dim + 1) // 2)) / dim,
-                    lambda j, dim: j < (dim + 1) // 2,
-                ),
+                "as-they-are",
+                "You returned the waves as they are. They should move on.",
+                lambda waves, steps: waves.copy(),
             ),
         ),
         hints=(
-            "Write the table for two positions and four components on paper first.",
-            "The angle is one number for each position and component: a column of t divided by a "
-            "row of base**(2·(j // 2) / dim).",
-            "np.where chooses between two tables, here by whether j is even.",
+            "A pair is the hand of a clock. What do you do to a hand to move it on?",
+            "sin(t + s) = sin t cos s + cos t sin s, and cos(t + s) = cos t cos s − sin t sin s.",
+            "waves[:, 0::2] holds the sines and waves[:, 1::2] the cosines; the angles have shape "
+            "(d/2,).",
         ),
         solution="""\
-def my_sinusoidal_positions(num_positions, dim):
-    t = np.arange(num_positions)[:, None]  # (num_positions, 1)
-    j = np.arange(dim)  # (dim,)
-    angle = t / 10_000.0 ** (2 * (j // 2) / dim)
-    return np.where(j % 2 == 0, np.sin(angle), np.cos(angle))""",
+def later_positions(waves, steps):
+    d = waves.shape[1]
+    angle = steps / 10_000.0 ** (np.arange(0, d, 2) / d)  # (d/2,)
+    sine, cosine = waves[:, 0::2], waves[:, 1::2]  # (n, d/2)
+    result = np.empty(waves.shape)
+    result[:, 0::2] = sine * np.cos(angle) + cosine * np.sin(angle)
+    result[:, 1::2] = cosine * np.cos(angle) - sine * np.sin(angle)
+    return result""",
     )
 )
 
 
-# Turns
+# Rotary positions in the other layout
 
 
-def _turn_slip(
+def _rotated(
+    x: Array,
+    start: int,
     exponent: Callable[[Array, int], Array] = lambda i, d: 2 * i / d,
     sign: int = 1,
-    counts_start: bool = True,
-    halves: bool = False,
-    also_start: int = 0,
-) -> Callable[[Array, int], Array]:
-    def turned(x: Array, start: int) -> Array:
-        n, d = x.shape
-        t = np.arange(n)[:, None] + (start + also_start if counts_start else 0)
-        angle = sign * t / 10_000.0 ** exponent(np.arange(d // 2), d)
-        a, b = (x[:, : d // 2], x[:, d // 2 :]) if halves else (x[:, 0::2], x[:, 1::2])
-        pair = a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)
-        return np.concatenate(pair, axis=1) if halves else np.stack(pair, axis=2).reshape(n, d)
-
-    return turned
+    first: int = 0,
+) -> Array:
+    n, d = x.shape
+    t = np.arange(n)[:, None] + start + first
+    angle = sign * t / 10_000.0 ** exponent(np.arange(d // 2), d)
+    a, b = x[:, : d // 2], x[:, d // 2 :]
+    pair = a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)
+    return np.concatenate(pair, axis=1)
 
 
-def _turn_cases() -> list[Case]:
+def _interleaved(x: Array, start: int) -> Array:
+    return np.array(rotary(x, start=start))
+
+
+def _rotary_cases() -> list[Case]:
     draw = np.random.default_rng(3)
     sizes = [(1, 2, 1), (2, 2, 0), (3, 4, 2), (2, 6, 5), (1, 8, 900)]
     return [(draw.integers(-9, 10, (n, d)) / 4, start) for n, d, start in sizes]
@@ -131,62 +142,69 @@ register(
         chapter=6,
         difficulty="medium",
         minutes=20,
-        task="Turn each pair of neighbouring components of x (n, d). The rows stand at positions "
-        "start, start + 1, …; pair i, counted from 0, at position t is turned by the angle "
-        "t / 10,000**(2i/d): (a, b) becomes (a cos − b sin, a sin + b cos). Return (n, d).",
-        returns={"turned": "(n, d)"},
-        reference=lambda x, start: rotary(x, start=start),
-        cases=_turn_cases,
+        task="Rotate queries or keys in the layout that pairs component i with component i + d/2. "
+        "The rows of x (n, d) are at positions start, start + 1, …. At position t pair i, counted "
+        "from 0, is rotated by the angle t / 10,000**(2i/d): (a, b) becomes (a cos − b sin, "
+        "a sin + b cos). Return (n, d).",
+        returns={"rotated": "(n, d)"},
+        reference=_rotated,
+        cases=_rotary_cases,
         mistakes=(
             Mistake(
-                "in-halves",
-                "You paired component i with i + d/2, as some models do. Here neighbours are a "
-                "pair: components 0 and 1, then 2 and 3.",
-                _turn_slip(halves=True),
+                "neighbours",
+                "You paired neighbours, as the chapter does. Here the first half of the components "
+                "is paired with the second half.",
+                _interleaved,
+            ),
+            Mistake(
+                "neighbours-out",
+                "You took the pairs from the two halves and returned them side by side. Put the "
+                "results back where their inputs came from.",
+                lambda x, start: np.stack(np.split(_rotated(x, start), 2, axis=1), axis=2).reshape(
+                    x.shape
+                ),
             ),
             Mistake(
                 "backwards",
-                "You turned the other way: the minus belongs to a cos − b sin.",
-                _turn_slip(sign=-1),
+                "You rotated the other way: the minus belongs to a cos − b sin.",
+                lambda x, start: _rotated(x, start, sign=-1),
             ),
             Mistake(
                 "start-ignored",
-                "The first row is turned as if it stood at position 0. It stands at start.",
-                _turn_slip(counts_start=False),
+                "You rotated the first row as if it were at position 0. It is at start.",
+                lambda x, start: _rotated(x, 0),
             ),
             Mistake(
                 "from-one",
-                "Every row stands one place too far: the first is at start itself.",
-                _turn_slip(also_start=1),
+                "You put every row one position too far on: the first is at start itself.",
+                lambda x, start: _rotated(x, start, first=1),
             ),
             Mistake(
                 "exponent-halved",
-                "The angles shrink too slowly: the exponent is 2i/d.",
-                _turn_slip(lambda i, d: i / d),
+                "You let the angles shrink too slowly: the exponent is 2i/d.",
+                lambda x, start: _rotated(x, start, exponent=lambda i, d: i / d),
             ),
             Mistake(
                 "one-speed",
-                "All pairs are turned by the same angle. Pair i is divided by 10,000**(2i/d).",
-                _turn_slip(lambda i, d: 0 * i),
+                "You rotated all pairs by the same angle. That of pair i is divided by "
+                "10,000**(2i/d).",
+                lambda x, start: _rotated(x, start, exponent=lambda i, d: 0 * i),
             ),
         ),
         hints=(
-            "Begin with d = 2, where one pair is turned by t radians.",
-            "x[:, 0::2] holds the first of each pair and x[:, 1::2] the second; the angles have "
-            "shape (n, d/2).",
-            "Make an array like x, of floats, and write what you get into its [:, 0::2] and "
-            "[:, 1::2].",
+            "With d = 2 the two layouts are the same. What changes with d = 4?",
+            "The pairs are (x₀, x₂) and (x₁, x₃) for d = 4; the angles have shape (n, d/2).",
+            "np.split cuts x into two halves along an axis, and np.concatenate joins the results.",
         ),
         solution="""\
 def my_rotary(x, start):
     n, d = x.shape
     t = start + np.arange(n)[:, None]  # (n, 1)
     angle = t / 10_000.0 ** (np.arange(0, d, 2) / d)  # (n, d/2)
-    a, b = x[:, 0::2], x[:, 1::2]
-    result = np.empty((n, d))
-    result[:, 0::2] = a * np.cos(angle) - b * np.sin(angle)
-    result[:, 1::2] = a * np.sin(angle) + b * np.cos(angle)
-    return result""",
+    a, b = np.split(x, 2, axis=1)  # the two halves
+    first = a * np.cos(angle) - b * np.sin(angle)
+    second = a * np.sin(angle) + b * np.cos(angle)
+    return np.concatenate([first, second], axis=1)""",
     )
 )
 
@@ -230,9 +248,9 @@ register(
         chapter=6,
         difficulty="medium",
         minutes=15,
-        task="Let the tokens of x (batch, n, d_x) ask those of y (batch, m, d_y). w_q is (d_x, "
-        "d_k), w_k (d_y, d_k), w_v (d_y, d_v). lengths (batch,) says how many tokens of each y "
-        "are real; the rest is padding. Use attention and padding_mask of d2lmini. Return "
+        task="Let the tokens of x (batch, n, d_x) attend to those of y (batch, m, d_y). w_q is "
+        "(d_x, d_k), w_k (d_y, d_k), w_v (d_y, d_v). lengths (batch,) says how many tokens of "
+        "each y are real; the rest is padding. Use attention and padding_mask of d2lmini. Return "
         "(batch, n, d_v).",
         returns={"output": "(batch, n, d_v)"},
         reference=_cross,
@@ -240,12 +258,12 @@ register(
         mistakes=(
             Mistake(
                 "no-mask",
-                "The padding of y answers too. Hide it with padding_mask(lengths, m).",
+                "You let the padding of y answer too. Hide it with padding_mask(lengths, m).",
                 lambda *case: _cross(*case, mask=None),
             ),
             Mistake(
                 "upside-down",
-                "The mask is upside down: you hid the real tokens. True means: may attend.",
+                "You hid the real tokens, so the mask is upside down. True means: may attend.",
                 lambda *case: _cross(*case, mask=~padding_mask(case[-1], case[1].shape[1])),
             ),
             Mistake(
@@ -258,7 +276,7 @@ register(
             ),
             Mistake(
                 "values-not-projected",
-                "The values are y itself: multiply it by w_v.",
+                "You took y itself for the values. Multiply it by w_v.",
                 lambda x, y, w_q, w_k, w_v, lengths: _cross(
                     x, y, w_q, w_k, np.eye(y.shape[-1]), lengths
                 ),
@@ -291,16 +309,15 @@ def cross_attention(x, y, w_q, w_k, w_v, lengths):
 )
 
 
-# A block
+# A block with its two steps side by side
 
 
 def _block(
     causal: bool = True,
-    keeps: tuple[bool, bool] = (True, True),
-    norms: tuple[bool, bool] = (True, True),
-    after: bool = False,
     bends: bool = True,
-    from_the_start: bool = False,
+    norms: tuple[bool, bool] = (True, True),
+    in_turn: bool = False,
+    times: int = 1,
 ) -> Callable[[int, int, int], Any]:
     """Return what builds a block, right or with one slip."""
 
@@ -311,7 +328,7 @@ def _block(
         class Block(nn.Module):
             def __init__(self) -> None:
                 super().__init__()
-                self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+                self.norm = nn.LayerNorm(d_model)
                 self.attend = MultiHeadAttention(d_model, num_heads)
                 self.widen = nn.Linear(d_model, d_hidden)
                 self.narrow = nn.Linear(d_hidden, d_model)
@@ -321,14 +338,12 @@ def _block(
                 return self.narrow(hidden.relu() if bends else hidden)
 
             def forward(self, x: Tensor) -> Tensor:
-                if after:
-                    x = self.norm_1(x + self.attend(x, causal=causal).output)
-                    return self.norm_2(x + self.work(x))
-                normed = self.norm_1(x) if norms[0] else x
-                collected = self.attend(normed, causal=causal).output
-                middle = x + collected if keeps[0] else collected
-                worked = self.work(self.norm_2(middle) if norms[1] else middle)
-                return (x if from_the_start else middle) + worked if keeps[1] else worked
+                one, other = (self.norm(x) if norm else x for norm in norms)
+                collected = self.attend(one, causal=causal).output
+                if in_turn:
+                    middle = x + collected
+                    return middle + self.work(self.norm(middle))
+                return times * x + collected + self.work(other)
 
         return Block()
 
@@ -346,69 +361,60 @@ _reference_block = _block()
 
 register(
     Exercise(
-        name="OneBlock",
+        name="ParallelBlock",
         chapter=6,
         difficulty="hard",
         minutes=30,
-        task="A causal Transformer block. Its parts are norm_1 and norm_2 (nn.LayerNorm), attend "
-        "(MultiHeadAttention of d2lmini, without bias), widen and narrow (nn.Linear, d_model to "
-        "d_hidden and back). forward(x) normalises, attends causally and adds the result to what "
-        "went in; then it normalises, widens, sets negative numbers to 0, narrows and adds "
-        "again. x and the result have shape (batch, n, d_model).",
+        task="A causal Transformer block whose two steps read the same vectors. Its parts are norm "
+        "(nn.LayerNorm), attend (MultiHeadAttention of d2lmini, without bias), widen and narrow "
+        "(nn.Linear, d_model to d_hidden and back). forward(x) normalises once. Attention reads "
+        "the result, and so does the feed-forward layer (widen, set negative numbers to 0, "
+        "narrow). Both are added to what went in. x and the result have shape (batch, n, d_model).",
         returns={"output": "(batch, tokens, d_model)"},
         reference=_reference_block,
         cases=_block_cases,
         call=call_with_the_weights_of(_reference_block),
         needs_torch=True,
         mistakes=(
-            Mistake("not-causal", "Tokens see later ones: attend causally.", _block(causal=False)),
+            Mistake("not-causal", "You let tokens see later ones.", _block(causal=False)),
             Mistake(
-                "first-not-added",
-                "What attention collects replaces the token. Add it to what went in.",
-                _block(keeps=(False, True)),
+                "in-turn",
+                "You let the feed-forward layer read what attention has added, as the chapter's "
+                "block does. Here both steps read the same vectors.",
+                _block(in_turn=True),
             ),
             Mistake(
-                "second-not-added",
-                "The result of the feed-forward layer replaces the token. Add it.",
-                _block(keeps=(True, False)),
+                "added-twice",
+                "You added the input twice, once for each step. It is there once.",
+                _block(times=2),
             ),
             Mistake(
-                "nothing-added",
-                "There is no residual connection: each of the two results is added to what went "
-                "into its step.",
-                _block(keeps=(False, False)),
+                "not-added",
+                "You left the residual connection out, so a token loses what it was.",
+                _block(times=0),
             ),
             Mistake(
-                "from-the-start",
-                "The second sum begins from the block's input and loses what attention collected.",
-                _block(from_the_start=True),
-            ),
-            Mistake(
-                "norm-after",
-                "You normalised after each addition, as the first Transformer did. Here the norm "
-                "stands before attention and before the feed-forward layer.",
-                _block(after=True),
-            ),
-            Mistake(
-                "second-norm",
-                "norm_2 is not used: normalise before the feed-forward layer, too.",
+                "work-not-normed",
+                "You gave the feed-forward layer the vectors as they came. It reads the normalised "
+                "ones.",
                 _block(norms=(True, False)),
             ),
             Mistake(
-                "first-norm",
-                "norm_1 is not used: normalise before attention.",
+                "attention-not-normed",
+                "You gave attention the vectors as they came. It reads the normalised ones.",
                 _block(norms=(False, True)),
             ),
             Mistake(
                 "not-bent",
-                "Negative numbers stay between widen and narrow, so that the two matrices are one.",
+                "You kept the negative numbers between widen and narrow, so the two matrices are "
+                "one.",
                 _block(bends=False),
             ),
         ),
         hints=(
-            "Two lines in forward, and each has the form x = x + step(norm(x)).",
+            "How many terms does the sum in the last line have?",
+            "With h = norm(x), the result is x + attend(h) + narrow(relu(widen(h))).",
             "MultiHeadAttention returns output and weights, and takes causal=True.",
-            "torch.relu, or the method relu of a tensor, sets negative numbers to 0.",
         ),
         solution="""\
 from torch import nn
@@ -416,18 +422,18 @@ from torch import nn
 from d2lmini import MultiHeadAttention
 
 
-class OneBlock(nn.Module):
+class ParallelBlock(nn.Module):
     def __init__(self, d_model, num_heads, d_hidden):
         super().__init__()
-        self.norm_1 = nn.LayerNorm(d_model)
-        self.norm_2 = nn.LayerNorm(d_model)
+        self.norm = nn.LayerNorm(d_model)
         self.attend = MultiHeadAttention(d_model, num_heads)
         self.widen = nn.Linear(d_model, d_hidden)
         self.narrow = nn.Linear(d_hidden, d_model)
 
     def forward(self, x):
-        x = x + self.attend(self.norm_1(x), causal=True).output
-        return x + self.narrow(self.widen(self.norm_2(x)).relu())""",
+        h = self.norm(x)
+        collected = self.attend(h, causal=True).output
+        return x + collected + self.narrow(self.widen(h).relu())""",
     )
 )
 
@@ -464,34 +470,34 @@ register(
         chapter=6,
         difficulty="medium",
         minutes=20,
-        task="How much is a head an induction head? weights (n, n) are those of one causal head "
-        "on tokens (n,), whole numbers of which at least one is repeated. For each token that "
-        "has stood before, take the weight that it gives to the token right after the LAST time "
-        "before. Return the mean of these weights, one number.",
+        task="Measure whether a head is an induction head. weights (n, n) are those of one causal "
+        "head on tokens (n,), whole numbers of which at least one is repeated. For each token that "
+        "has occurred before, take the weight that it gives to the token right after its most "
+        "recent earlier occurrence. Return the mean of these weights, one number.",
         returns={"score": "()"},
         reference=_induction,
         cases=_induction_cases,
         mistakes=(
             Mistake(
                 "same-token",
-                "You looked at the earlier same token. An induction head looks at the one after "
-                "it.",
+                "You looked at the earlier occurrence itself. An induction head looks at the token "
+                "after it.",
                 lambda weights, tokens: _induction(weights, tokens, step=0),
             ),
             Mistake(
                 "first-time",
-                "You took the first time that the token stood before. Take the last.",
+                "You used the first earlier occurrence of the token. Use the most recent one.",
                 lambda weights, tokens: _induction(weights, tokens, which=min),
             ),
             Mistake(
                 "transposed",
-                "weights[i, j] is what token i gives to token j; you read it the other way round.",
+                "You read weights[j, i]. What token i gives to token j is weights[i, j].",
                 lambda weights, tokens: _induction(weights, tokens, turned=True),
             ),
             Mistake(
                 "over-all",
-                "You divided by the number of all tokens. The mean is over those that have stood "
-                "before.",
+                "You divided by the number of all tokens. The mean is over those that have "
+                "occurred before.",
                 lambda weights, tokens: _induction(weights, tokens, over_all=True),
             ),
         ),

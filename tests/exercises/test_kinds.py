@@ -99,7 +99,7 @@ EQUAL = {
     ("masked_softmax", "weights"): WEIGHTS | {"shifted"},
     ("attention", "key"): {"shifted"},
     ("count_parameters", "parameters"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
-    ("sinusoidal_positions", "positions"): {"clipped"},
+    ("later_positions", "waves"): {"clipped"},
     ("lookup_score", "weights"): WEIGHTS | {"shifted", "squeezed"},
     ("lookup_score", "score"): WEIGHTS | {"squeezed"},
     ("who_told", "parts"): {"shifted"},  # adds the same to every key

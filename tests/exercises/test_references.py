@@ -1,5 +1,6 @@
 """What the exercises call right is right: every reference, against plain loops."""
 
+import cmath
 import math
 
 import numpy as np
@@ -354,8 +355,28 @@ def linear_attention(query, key, value):
     return output
 
 
-def turned(x, start):
-    return oracles.rotary(x.tolist(), start, 10_000)
+def later_positions(waves, steps):
+    rows = []
+    for row in waves.tolist():
+        moved = []
+        for i in range(len(row) // 2):
+            z = complex(row[2 * i + 1], row[2 * i])  # cosine and sine: a point on a circle
+            z *= cmath.exp(1j * steps / 10_000 ** (2 * i / len(row)))
+            moved += [z.imag, z.real]
+        rows.append(moved)
+    return rows
+
+
+def halves_rotated(x, start):
+    """Put pairs side by side, rotate them there, and put them back."""
+    d = x.shape[1]
+    order = [i // 2 + (i % 2) * (d // 2) for i in range(d)]
+    side_by_side = [[row[at] for at in order] for row in x.tolist()]
+    rotated = np.array(oracles.rotary(side_by_side, start, 10_000))
+    found = np.empty(x.shape)
+    for i, at in enumerate(order):
+        found[:, at] = rotated[:, i]
+    return found
 
 
 def normalised(rows, weight, bias):
@@ -369,22 +390,22 @@ def normalised(rows, weight, bias):
     return np.array(found)
 
 
-def one_block(d_model, num_heads, d_hidden, x):
+def parallel_block(d_model, num_heads, d_hidden, x):
     """Follow one token after the other, with the weights that the checker draws in this order."""
     draw = np.random.default_rng(0)
     square, (wide, narrow) = (d_model, d_model), ((d_hidden, d_model), (d_model, d_hidden))
-    shapes = [*[(d_model,)] * 4, *[square] * 4, wide, (d_hidden,), narrow, (d_model,)]
+    shapes = [*[(d_model,)] * 2, *[square] * 4, wide, (d_hidden,), narrow, (d_model,)]
     drawn = [draw.integers(-2, 3, shape) / 2 for shape in shapes]
-    (g_1, b_1, g_2, b_2), heads, (widen, b_w, narrow, b_n) = drawn[:4], drawn[4:8], drawn[8:]
+    (gain, bias), heads, (widen, b_w, narrow, b_n) = drawn[:2], drawn[2:6], drawn[6:]
     found = []
     for item in x.astype(float):
-        middle = []
-        for t in range(len(item)):  # the last row of what is seen so far: causal
-            seen = normalised(item[: t + 1], g_1, b_1)
-            collected = multi_head_attention(seen, *[w.T for w in heads], num_heads)
-            middle.append(item[t] + np.array(collected)[-1])
-        hidden = np.maximum(normalised(middle, g_2, b_2) @ widen.T + b_w, 0)
-        found.append(np.array(middle) + hidden @ narrow.T + b_n)
+        h = normalised(item, gain, bias)
+        collected = [  # the last row of what is seen so far: causal
+            np.array(multi_head_attention(h[: t + 1], *[w.T for w in heads], num_heads))[-1]
+            for t in range(len(item))
+        ]
+        hidden = np.maximum(h @ widen.T + b_w, 0)
+        found.append(item + np.array(collected) + hidden @ narrow.T + b_n)
     return found
 
 
@@ -405,9 +426,9 @@ def lookup_score(weights, tokens):
 
 
 LOOPS = {
-    "sinusoidal_positions": lambda n, dim: oracles.sinusoidal_positions(n, dim, 10_000),
-    "rotary": turned,
-    "OneBlock": one_block,
+    "later_positions": later_positions,
+    "rotary": halves_rotated,
+    "ParallelBlock": parallel_block,
     "cross_attention": cross_attention,
     "lookup_score": lookup_score,
     "values_used": values_used,
