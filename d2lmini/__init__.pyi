@@ -4,6 +4,8 @@ from .attention import Attention as Attention
 from .attention import attention as attention
 from .cache import KeyValueCache as KeyValueCache
 from .datasets import load_incomes as load_incomes
+from .datasets import load_name_trials as load_name_trials
+from .datasets import load_names as load_names
 from .datasets import load_nile as load_nile
 from .datasets import load_sunspots as load_sunspots
 from .datasets import load_video_titles as load_video_titles
@@ -20,6 +22,8 @@ from .masks import causal_mask as causal_mask
 from .masks import padding_mask as padding_mask
 from .masks import sliding_window_mask as sliding_window_mask
 from .multihead import MultiHeadAttention as MultiHeadAttention
+from .names import NameEncoder as NameEncoder
+from .names import misspell as misspell
 from .plotting import AttentionExplorer as AttentionExplorer
 from .plotting import AttentionTrace as AttentionTrace
 from .plotting import show_attention_lines as show_attention_lines

@@ -1,6 +1,6 @@
 """Small data that ships with the library: names, two time series and a video site in miniature.
 
-Each loader reads one or more files of ``d2lmini/data`` (together under 60 kB); nothing is ever
+Each loader reads one or more files of ``d2lmini/data`` (together about 100 kB); nothing is ever
 downloaded. The arrays are made anew by each call: change them as you like, the next call returns
 the original numbers. ``d2lmini/data/README.md`` names the source and licence of every file.
 """
@@ -13,7 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["load_incomes", "load_nile", "load_sunspots", "load_video_titles"]
+__all__ = [
+    "load_incomes",
+    "load_name_trials",
+    "load_names",
+    "load_nile",
+    "load_sunspots",
+    "load_video_titles",
+]
 
 
 class Incomes(NamedTuple):
@@ -21,6 +28,24 @@ class Incomes(NamedTuple):
 
     names: tuple[str, ...]
     incomes: NDArray[np.float64]  # (8,), in thousands
+
+
+class Names(NamedTuple):
+    """What `load_names` returns."""
+
+    learned: tuple[str, ...]  # 5,000
+    held_out: tuple[str, ...]  # 1,000
+
+
+class NameTrials(NamedTuple):
+    """What `load_name_trials` returns."""
+
+    methods: tuple[str, ...]
+    asked: tuple[str, ...]
+    found: NDArray[np.float64]  # (5, methods, asked), shares
+    places: tuple[str, ...]
+    looks: NDArray[np.float64]  # (5, layers, heads, places), mean weights
+    without: NDArray[np.float64]  # (5, layers + 1, heads), shares; the last row is the pool
 
 
 class Nile(NamedTuple):
@@ -73,6 +98,70 @@ def load_incomes() -> Incomes:
         tuple(name for name, _ in rows),
         np.array([float(income) for _, income in rows]),
     )
+
+
+def load_names() -> Names:
+    """Return 6,000 last names, some to learn from and some that are held out for a test.
+
+    They are the most frequent ones of the United States in 1990, the most frequent first. Every
+    sixth is held out, so that the two parts are alike in how rare and how foreign their names are.
+
+    Returns
+    -------
+    Names
+        A NamedTuple of ``learned``, a tuple of 5,000 strings, and ``held_out``, a tuple of the
+        other 1,000. All are of the letters a to z, in lower case; no name is in both.
+
+    Notes
+    -----
+    Source: Census of the United States, 1990, in the public domain; taken from the package
+    ``names``, which says so.
+
+    Examples
+    --------
+    >>> from d2lmini import load_names
+    >>> learned, held_out = load_names()
+    >>> learned[:3], held_out[:3], len(learned), len(held_out)
+    (('smith', 'johnson', 'williams'), ('davis', 'thomas', 'garcia'), 5000, 1000)
+    """
+    names = _text("names.txt").splitlines()
+    return Names(
+        tuple(name for rank, name in enumerate(names, 1) if rank % 6),
+        tuple(names[5::6]),
+    )
+
+
+def load_name_trials() -> NameTrials:
+    """Return what five encoders of names found among the 1,000 held-out names, and other methods.
+
+    The five were trained alike but for their seed, and each seed has misspellings of its own.
+
+    Returns
+    -------
+    NameTrials
+        A NamedTuple. ``found`` (5, methods, asked) has the share of names found by each of
+        ``methods`` after what ``asked`` names: one to three slips of the kinds that were trained,
+        then one slip of each kind. ``looks`` (5, 2, 4, places) has what each head of each layer
+        gives to the ``places``, averaged over letters that have one on either side. ``without``
+        (5, 3, 4) has the share found after two slips without one of the heads.
+
+    Notes
+    -----
+    Computed for this library, the distances with RapidFuzz 3.14; MIT licence.
+
+    Examples
+    --------
+    >>> from d2lmini import load_name_trials
+    >>> trials = load_name_trials()
+    >>> trials.methods
+    ('learned', 'trigrams', 'Levenshtein', 'Damerau', 'Jaro-Winkler')
+    >>> trials.found[:, 0, 0].min() > 0.96
+    True
+    """
+    with np.load(io.BytesIO(_bytes("name_trials.npz"))) as stored:
+        methods, asked, places = (tuple(stored[x].tolist()) for x in ("methods", "asked", "places"))
+        found, looks, without = (stored[x] for x in ("found", "looks", "without"))
+    return NameTrials(methods, asked, found, places, looks, without)
 
 
 def load_nile() -> Nile:

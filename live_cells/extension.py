@@ -51,7 +51,7 @@ HASHES = {
 }
 # How large they are as a server sends them, in kB: by these a page shows how much has come.
 SIZES = dict(zip(HASHES, (5, 235, 3137, 2322, 25, 3027), strict=True))
-LARGE = 200_000  # bytes of a file that comes only when it is used
+LARGE = 60_000  # bytes of a file that comes only when the models are used
 PACKAGES = ("numpy", "matplotlib")
 SHIPPED = ("__init__.py", "library.py", "plan.py", "runner.py")
 NEEDS_TORCH = "Needs PyTorch, which no browser runs: "
@@ -201,6 +201,8 @@ def write(app, exception) -> None:
         hashes = host_pyodide(folder / f"pyodide-{VERSION}", folder / archives["archive"])
     settings = {"pyodide": f"pyodide-{VERSION}/" if self_hosts(app) else CDN, **archives}
     (folder / "live.mjs").write_text(script("cells", settings=settings), "utf8")
+    shows = joined(PAGE, 'import { show } from "./output.mjs";\n') + "export { show };\n"
+    (folder / "output.mjs").write_text(shows, "utf8")
     (folder / "worker.mjs").write_text(script("worker", hashes=hashes, sizes=SIZES), "utf8")
 
 

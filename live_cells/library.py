@@ -5,7 +5,8 @@ from d2lmini._lazy import NEEDS
 
 PACKED = ("d2lmini", "array_api_compat", "lazy_loader")  # what the page's Python gets
 LEFT_OUT = ("torch", "cupy", "dask", "tests", "__pycache__")  # folders of them
-MODELS = "d2lmini.models"  # what is imported from there reads the large files
+# What reads the large files, by what is imported: they come when it is used.
+MODELS = ("d2lmini.models", "d2lmini.names", "d2lmini.NameEncoder")
 # Together these import what a first Run imports: a cell that draws, and one that checks.
 FIRST_RUNS = (
     'from d2lmini.plotting import show_heatmaps\nshow_heatmaps([[1.0]], "Keys", "Queries")',

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from d2lmini.exercises.notebook import as_python
+from d2lmini.exercises.notebook import _as_python as as_python
 
 ROOT = Path(__file__).resolve().parents[1]
 PINS = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.M))

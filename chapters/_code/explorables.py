@@ -35,6 +35,7 @@ PLACES = {
     "told": ("chapters/07-real-models", "told-figure"),
     "tiles": ("chapters/08-attention-at-scale", "halves-figure"),
     "museum": ("chapters/09-bug-museum", "broken-by-one"),
+    "learned": ("chapters/10-the-lookup-learned", "back"),
 }
 
 
@@ -99,6 +100,24 @@ def names() -> Start:
     }
     head = ("key", "score", "weight", "value")
     return Start("Ask for a name", settings, head, rows, says, (452, 268), 2)
+
+
+def learned() -> Start:
+    """Return the same eight people for the last chapter, where what is compared is learned."""
+    start, encode = names(), d2lmini.NameEncoder.load()
+    asked, people = start.settings["asked"], start.settings["names"]
+    scores = (encode([asked]) @ encode(people).T)[0]
+    weights = d2lmini.softmax(scores / start.settings["temperature"])
+    rows = [
+        (name, by_trigrams, f"{w:.2f}", value)
+        for (name, _, by_trigrams, value), w in zip(start.rows, weights, strict=True)
+    ]
+    shapes = [[name, *np.atleast_2d(w).shape] for name, w in encode.weights.items()]
+    matrices = b"".join(w.astype("<f2").tobytes() for w in encode.weights.values())
+    settings = {**start.settings, "file": "name-encoder.bin", "shapes": shapes}
+    head = ("key", "weight by trigrams", "weight as learned", "value")
+    title, files = "Ask by trigrams, and by what is learned", {"name-encoder.bin": matrices}
+    return Start(title, settings, head, rows, start.says, (452, 268), 3, files=files)
 
 
 def triangle() -> Start:
@@ -355,7 +374,7 @@ def told() -> Start:
         "look up."
     )
     title, head = "Who told it?", ("wrote", "part of the lead of “by”")
-    return Start(title, {"texts": texts}, head, rows, says, (520, 240), 2)
+    return Start(title, {"texts": texts}, head, rows, says, (640, 165), 2, tall=265)
 
 
 @cache

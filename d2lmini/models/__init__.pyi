@@ -5,6 +5,8 @@ from .induction import train_induction as train_induction
 from .language import LanguageModel as LanguageModel
 from .language import train_language_model as train_language_model
 from .minilm import MiniLMLayer as MiniLMLayer
+from .names import NameModel as NameModel
+from .names import train_names as train_names
 from .recommender import recommend as recommend
 from .smollm import SmolLM as SmolLM
 from .stored import load_lookup as load_lookup

@@ -2,7 +2,6 @@
 // What the reader writes, and which exercises are solved, stays on this device (see kept.mjs).
 import { colour, editor } from "./editor.mjs";
 import { forget, hasRun, kept, keep, keptAnything, lasts, noteRun } from "./kept.mjs";
-import { show } from "./output.mjs";
 import { settings } from "./settings.mjs";
 
 const here = (address) => new URL(address, import.meta.url).href;
@@ -13,6 +12,11 @@ const make = (tag, properties, ...inside) => {
   made.append(...inside);
   return made;
 };
+
+// What shows an output comes with the first Run, as Python does; without it there are plain words.
+const plainly = { show: (out, piece) => out.append(piece.text ?? "") };
+let shower = null;
+const withShow = (use) => { (shower ??= import(here("output.mjs")).catch(() => plainly)).then(use); };
 
 let worker = null;
 let current = null; // the cell that runs, which may be one that another needs
@@ -131,7 +135,7 @@ class Cell {
   }
   put(piece) {
     this.root.classList.add("live-shown");
-    show(this.out, piece, cellOf);
+    withShow(({ show }) => show(this.out, piece, cellOf));
   }
   end(state, text) {
     const at = document.activeElement;
@@ -152,7 +156,7 @@ const cellOf = (id) => cells.find((cell) => cell.id === id);
 
 function start() {
   const made = new Worker(here("worker.mjs"), { type: "module" });
-  made.onmessage = ({ data }) => { if (made === worker) hear(data); };
+  made.onmessage = ({ data }) => withShow(() => { if (made === worker) hear(data); });
   made.onerror = (event) => {
     event.preventDefault();
     if (made === worker) hear({ state: "broken", id: waiting[0]?.id, fatal: true, text: event.message || "" });
@@ -188,8 +192,7 @@ function hear({ id, state, text, share, piece, finished, fatal }) {
     }
   } else if (state === "broken") {
     if (fatal) { give_up(`Python broke down${text ? ` (${text})` : ""}. The next Run starts it again.`); return; }
-    target.put({ kind: "note", text: `Python could not be loaded (${text}). What the page shows still holds, and you can ` });
-    target.out.lastChild.insertAdjacentHTML("beforeend", `${RUN_THE_CHAPTER}.`);
+    target.put({ kind: "note", text: `Python could not be loaded (${text}). What the page shows still holds, and you can `, more: `${RUN_THE_CHAPTER}.` });
     target.root.classList.remove("live-shown"); // the stored output stays
     target.end("error", "Not loaded");
   }

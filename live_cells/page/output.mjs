@@ -125,6 +125,7 @@ export function show(out, piece, cellOf) {
   } else if (piece.kind === "note") {
     const note = Object.assign(document.createElement("p"), { className: "live-note", textContent: piece.text });
     if (piece.cell) note.append(link(piece.cell) ?? "");
+    if (piece.more) note.insertAdjacentHTML("beforeend", piece.more); // the page's own words
     out.append(note);
   } else if (piece.kind === "error") {
     out.append(error(piece, link));

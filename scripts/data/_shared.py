@@ -14,15 +14,20 @@ import numpy as np
 DATA = Path(__file__).resolve().parents[2] / "d2lmini" / "data"
 
 
+def folder(package: str, *, install: str) -> Path:
+    """Find an installed package without importing it; if it is missing, end with one line."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        sys.exit(f"{Path(sys.argv[0]).name} needs {package}: python -m pip install {install}")
+    return Path(spec.submodule_search_locations[0])
+
+
 def source(package: str, path: str, *, sha256: str, install: str) -> Path:
     """Find a file inside an installed package, without importing it, and check its hash.
 
     A package that is missing, or that holds another file, ends the script with one line.
     """
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        sys.exit(f"{Path(sys.argv[0]).name} needs {package}: python -m pip install {install}")
-    file = Path(spec.submodule_search_locations[0]) / path
+    file = folder(package, install=install) / path
     found = digest(file.read_bytes()) if file.is_file() else "no such file"
     if found != sha256:
         sys.exit(f"{package}/{path} should have sha256 {sha256}, found {found}; install {install}")
@@ -47,7 +52,16 @@ def npz(**arrays: np.ndarray) -> bytes:
     return archive.getvalue()
 
 
-def run(build: Callable[[], dict[str, bytes]], description: str | None) -> None:
+def equal(_name: str, old: bytes, new: bytes) -> bool:
+    """Tell whether a file is the same, byte for byte."""
+    return old == new
+
+
+def run(
+    build: Callable[[], dict[str, bytes]],
+    description: str | None,
+    same: Callable[[str, bytes, bytes], bool] = equal,
+) -> None:
     """Write what ``build`` returns into ``d2lmini/data``; with ``--check``, only compare."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -61,7 +75,7 @@ def run(build: Callable[[], dict[str, bytes]], description: str | None) -> None:
         file = DATA / name
         if not check:
             file.write_bytes(content)
-        elif not file.is_file() or file.read_bytes() != content:
+        elif not file.is_file() or not same(name, file.read_bytes(), content):
             differing.append(name)
         print(f"{name}: {len(content)} bytes, sha256 {digest(content)}")
     if differing:

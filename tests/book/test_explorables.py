@@ -238,6 +238,43 @@ def test_a_page_reads_the_weights_that_are_stored(rng, built):
         assert not np.triu(weights, 1).any()
 
 
+NAMES = [
+    "alise marlo",
+    "Zebulon Quirk",
+    "o",
+    "Müller-Lüdenscheidt",
+    "d'Angelo",
+    "Łukasz",
+    "",
+    " - ",
+]
+STRANGE = ["Иван", "visitor 7", "李", "a" * 65]
+
+
+@pytest.mark.skipif(not NODE, reason="Node is not installed, and QuickJS gets no files from here")
+def test_a_page_encodes_names_as_the_library_does(built):
+    encode = d2lmini.NameEncoder.load()
+    file = built / "_static/explorables/name-encoder.bin"
+    shapes = explorables.learned().settings["shapes"]
+    code = f"import * as m from {json.dumps((FOLDER / 'encoder.mjs').as_uri())};"
+    code += "import { readFileSync } from 'node:fs';"
+    code += "const [file, shapes, names, strange] = JSON.parse(readFileSync(0));"
+    code += "const b = readFileSync(file);"
+    code += "const bytes = b.buffer.slice(b.byteOffset, b.byteOffset + b.length);"
+    code += "const w = m.matrices(bytes, shapes);"
+    code += "console.log(JSON.stringify([names.map((name) => m.encoded(w, m.folded(name))),"
+    code += "strange.map((name) => m.folded(name))]))"
+    command = [NODE, "--input-type=module", "--eval", code]
+    given = json.dumps([str(file), shapes, NAMES, STRANGE])
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
+    vectors, refused = json.loads(done.stdout)
+    close(vectors, encode(NAMES))
+    assert refused == [None] * len(STRANGE)
+    for name in STRANGE:
+        with pytest.raises(ValueError, match="letters"):
+            encode([name])
+
+
 def test_the_training_that_is_scrubbed_is_the_chapter_s():
     kept = explorables.trained()
     assert kept["steps"] == [*range(0, 61, 4)]

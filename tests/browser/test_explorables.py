@@ -40,6 +40,7 @@ TURNED = {
     "readings": ("input", "ArrowLeft"),  # it begins at its right end
     "tiles": ("label:has-text('tiles read') input", "ArrowRight"),
     "museum": ("input[type=radio]:checked", "ArrowRight"),
+    "learned": ("input[type=range]", "ArrowRight"),
 }
 
 
@@ -234,6 +235,37 @@ def test_without_its_file_a_head_says_so(visit):
     tab.context.unroute_all()
     found.get_by_role("slider", name="layer").fill("4")
     expect(says).to_contain_text("In head 4.7")
+
+
+def test_names_are_compared_by_what_is_learned_and_loaded_only_then(visit):
+    seen = visit(PAGES["learned"])
+    found = seen.tab.locator("[data-explorable=learned]")
+    found.scroll_into_view_if_needed()
+    expect(found).to_have_attribute("data-state", "ready")
+    says = found.locator(".ex-says")
+    typed = found.get_by_role("textbox")
+    typed.fill("bruna kelner")
+    expect(says).to_contain_text("Bruna Kellner")
+    assert not [answer.url for answer in seen.responses if answer.url.endswith(".bin")]
+    found.get_by_role("radio", name="what is learned").check()
+    typed.fill("karmen ordis")
+    expect(says).to_contain_text("Carmen Ortiz")
+    typed.fill("Иван")
+    expect(says).to_contain_text("never learned")
+    typed.fill("")
+    expect(says).to_contain_text("the plain average, 55.0")
+    assert [answer.url for answer in seen.responses if answer.url.endswith("name-encoder.bin")]
+    assert seen.said == []
+
+
+def test_without_its_file_the_encoder_says_so(visit):
+    tab, found, says = opened(visit, "learned")
+    tab.context.route("**/*.bin", lambda route: route.abort())
+    found.get_by_role("radio", name="what is learned").check()
+    expect(says).to_contain_text("could not be loaded")
+    tab.context.unroute_all()
+    found.get_by_role("textbox").fill("elspet grant")
+    expect(says).to_contain_text("Elspeth Grant")
 
 
 def test_tiles_of_any_size_end_in_the_same_answer(visit):

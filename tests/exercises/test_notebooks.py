@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from d2lmini.exercises import exercises, find
-from d2lmini.exercises.notebook import as_python, checked
+from d2lmini.exercises.notebook import _as_python as as_python
+from d2lmini.exercises.notebook import checked
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("[0-9][0-9]-*.ipynb"))
 IMPORT = "from d2lmini.exercises import check, hint, solution"

@@ -2,6 +2,7 @@
 
 import cmath
 import math
+import statistics
 
 import numpy as np
 import oracles
@@ -425,7 +426,57 @@ def lookup_score(weights, tokens):
     return math.fsum(found) / len(found)
 
 
+def without_vowels(letters, lengths):
+    rows = []
+    for row, length in zip(letters.tolist(), lengths.tolist(), strict=True):
+        name = "".join(chr(number + 97) for number in row[:length])
+        left = name[:1] + "".join(c for c in name[1:] if c not in "aeiou")
+        rows.append([ord(c) - 97 for c in left] + [-1] * (len(row) - len(left)))
+    return rows
+
+
+def mean_pool(states, lengths):
+    rows = []
+    for state, length in zip(states.tolist(), lengths.tolist(), strict=True):
+        mean = [math.fsum(column) / length for column in zip(*state[:length], strict=True)]
+        size = math.hypot(*mean)
+        rows.append([x / size for x in mean] if length else [0.0] * len(state[0]))
+    return rows
+
+
+def nobody_threshold(scores, inside, other_scores, other_inside):
+    def wrong(t, scores, inside):
+        return sum((x >= t) != bool(there) for x, there in zip(scores, inside, strict=True))
+
+    best = min(scores.tolist(), key=lambda t: (wrong(t, scores, inside), t))
+    return best, wrong(best, other_scores, other_inside) / len(other_scores)
+
+
+def beyond_control(whole, without):
+    rows = []
+    for row in without.tolist():
+        lost = [whole - found for found in row]
+        rows.append([x - statistics.median(lost[:i] + lost[i + 1 :]) for i, x in enumerate(lost)])
+    return rows
+
+
+def invariants_measured(encode, names):
+    rows = []
+    together = encode(names).tolist()
+    reverse = encode(["".join(reversed(name)) for name in names]).tolist()
+    for i, name in enumerate(names):
+        (alone,) = encode([name]).tolist()
+        length = abs(math.hypot(*together[i]) - 1)
+        rows.append([math.dist(together[i], alone), math.dist(together[i], reverse[i]), length])
+    return rows
+
+
 LOOPS = {
+    "without_vowels": without_vowels,
+    "mean_pool": mean_pool,
+    "nobody_threshold": nobody_threshold,
+    "beyond_control": beyond_control,
+    "invariants_measured": invariants_measured,
     "later_positions": later_positions,
     "rotary": halves_rotated,
     "ParallelBlock": parallel_block,

@@ -18,7 +18,7 @@ import pytest
 
 from tests import proved
 
-CELL_TIMEOUT = 120  # seconds; a dead kernel would hold the run for nbval's own 2000
+CELL_TIMEOUT = 300  # seconds; a dead kernel would hold the run for nbval's own 2000
 LARGEST = 1_000_000  # bytes of a stored notebook: some viewers show nothing of a larger one
 AGAIN = "every cell again"
 ROUNDING = 2  # levels of 255 by which a pixel may differ from machine to machine

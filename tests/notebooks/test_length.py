@@ -11,6 +11,7 @@ FIRST = ("01-database-analogy", "02-softmax-weighting", "03-scaled-dot-product")
 FIRST += ("04-projections", "05-multi-head-attention")
 LIMITS = dict.fromkeys(FIRST, (2000, 30))  # words, shown cells with code
 LATER = ("06-choosing-q-k-v", "07-real-models", "08-attention-at-scale", "09-bug-museum")
+LATER += ("10-the-lookup-learned",)
 LIMITS |= dict.fromkeys(LATER, (2500, 40))
 UNSEEN = {"remove-cell", "hide-cell"}
 UNREAD = re.compile(  # what is no running text: folds, formulas, tables, headings

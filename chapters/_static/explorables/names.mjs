@@ -1,6 +1,6 @@
-// Chapter 1: type a name as you heard it; the eight bars answer at each key press.
+// Chapter 1: type a name as you heard it; the eight bars answer at each key press. Chapter 10 adds the learned scores.
 import { mix, softmax, trigramScores } from "./math.mjs";
-import { draw, frame, make, picture, set, slider, text } from "./frame.mjs";
+import { draw, frame, make, picture, set, slider, switches, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(asked, names, scores, weights, output) {
@@ -11,7 +11,7 @@ export function sentence(asked, names, scores, weights, output) {
   return `“${asked}” fits ${names[best]} best, with ${weights[best].toFixed(2)} of the weight, and the answer is ${out}. Type on, and see who gains.`;
 }
 
-export function mount(root, { asked, names, values, temperature }) {
+export function mount(root, { asked, names, values, temperature }, learned) {
   const rows = names.map((name, i) => {
     const y = 34 + 26 * i;
     const score = text(192, y, "", { "text-anchor": "end" });
@@ -30,15 +30,27 @@ export function mount(root, { asked, names, values, temperature }) {
   const box = make("label", { class: "ex-text" }, make("span", {}, "a name, as you heard it"), name);
   const warm = slider({ label: "temperature", min: -2, max: 1, step: 0.05, value: Math.log10(temperature), usual: Math.log10(temperature), ends: ["0.01", "10"],
     show: (x) => Number((10 ** x).toPrecision(2)).toString(), input: update });
-  const say = frame(root, [drawing], box, warm.box);
+  const by = learned && switches("compare by", ["trigrams", "what is learned"], 0, update);
+  const say = frame(root, [drawing], box, warm.box, ...(by ? [by.box] : []));
   update();
 
-  function update() {
-    const scores = trigramScores(name.value, names);
+  async function update() {
+    const typed = name.value;
+    if (!by?.value) return show(trigramScores(typed, names));
+    try {
+      const scores = await learned(typed);
+      if (!by.value || typed !== name.value) return;
+      if (scores) show(scores);
+      else say(`“${typed}” has a letter in it that the encoder has never learned. Write it with the letters a to z.`);
+    } catch {
+      say("The encoder could not be loaded. What is drawn is what was there before; type on to try again.");
+    }
+  }
+  function show(scores) {
     const weights = softmax(scores.map((score) => score / 10 ** warm.value));
     const [output] = mix(weights, values.map((value) => [value]));
     rows.forEach((row, i) => {
-      row.score.textContent = scores[i].toFixed(2);
+      row.score.textContent = scores[i].toFixed(2).replace("-", "−");
       row.share.textContent = weights[i].toFixed(2);
       set(row.bar, { width: 130 * weights[i] });
     });

@@ -1,5 +1,5 @@
 // Chapter 7: the score of one key in head 19.7 as a sum over all that wrote into its vector.
-import { choice, draw, frame, picture, set, slider, text } from "./frame.mjs";
+import { choice, draw, frame, make, picture, set, slider, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(tokens, key, weight, lead, parts) {
@@ -11,16 +11,16 @@ export function sentence(tokens, key, weight, lead, parts) {
 }
 
 export function mount(root, { texts }) {
-  const LEFT = 96, ZERO = 204, UNIT = 14.5;
+  const LEFT = 100, ZERO = 172, UNIT = 10.4;
   const which = choice("text", texts.map(({ tokens }) => { const whole = tokens.join(""); return whole.length > 44 ? `…${whole.slice(-43)}` : whole; }), 0, () => begin());
   const rows = Array.from({ length: 7 }, (_, i) => {
-    const y = 66 + 26 * i;
+    const y = 20 + 26 * i;
     return { name: text(LEFT, y, "", { "text-anchor": "end" }), bar: draw("rect", { y: y - 12, height: 15, rx: 2, class: "ex-key" }), number: text(0, y, "") };
   });
-  const words = draw("g", {}), line = draw("line", { x1: ZERO, x2: ZERO, y1: 46, y2: 236, style: "stroke:var(--muted);stroke-width:1" });
-  const drawing = picture(520, 240, words, line, ...rows.flatMap(({ name, bar, number }) => [name, bar, number]));
+  const words = make("p", { class: "ex-pieces", "aria-hidden": "true" }), line = draw("line", { x1: ZERO, x2: ZERO, y1: 0, y2: 190, style: "stroke:var(--muted);stroke-width:1" });
+  const drawing = picture(410, 190, line, ...rows.flatMap(({ name, bar, number }) => [name, bar, number]));
   let keys = slider({ label: "key", min: 1, max: 2, step: 1, value: 1, ends: ["", ""], show: String, input: () => {} });
-  const say = frame(root, [drawing], which.box, keys.box);
+  const say = frame(root, [words, make("div", { class: "ex-plane" }, drawing)], which.box, keys.box);
   begin();
 
   function begin() {
@@ -28,9 +28,10 @@ export function mount(root, { texts }) {
     const made = slider({ label: "key", min: 1, max: n, step: 1, value: start + 1, usual: start + 1, ends: [tokens[0].trim(), tokens[n - 1].trim()], show: (i) => `${i}, ${tokens[i - 1].trim()}`, input: update });
     keys.box.replaceWith(made.box);
     keys = made;
-    const room = 510 / n;
     words.replaceChildren(...tokens.map((token, i) => {
-      const one = text(5 + room * (i + 0.5), 22, token.trim(), { "text-anchor": "middle", style: `font-size:${Math.min(13, 1.9 * room / Math.max(3, token.trim().length) + 4)}px` });
+      const one = make("span", {}, token.trim());
+      if (token.startsWith(" ")) one.style.marginLeft = ".4rem"; // here a word begins
+      one.style.outlineColor = "var(--key)";
       one.addEventListener("click", () => { keys.put(i + 1); update(); });
       return one;
     }));
@@ -39,7 +40,7 @@ export function mount(root, { texts }) {
   function update() {
     const { tokens, weights, leads, tops } = texts[which.value], key = keys.value - 1;
     const parts = [...tops[key], ["the other 175", leads[key] - tops[key].reduce((sum, [, x]) => sum + x, 0)]];
-    [...words.childNodes].forEach((one, i) => set(one, { class: i === key ? "ex-key ex-strong" : "ex-quiet" }));
+    [...words.children].forEach((one, i) => { one.style.setProperty("--w", weights[i]); set(one, { class: i === key ? "ex-asking" : "" }); });
     rows.forEach(({ name, bar, number }, i) => {
       const [words, x] = parts[i], wide = Math.min(Math.abs(x), 19) * UNIT;
       name.textContent = words;

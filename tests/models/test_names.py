@@ -1,0 +1,87 @@
+"""The encoder of names in PyTorch: what it learns, what must hold, and bad input."""
+
+import numpy as np
+import pytest
+
+from d2lmini import NameEncoder, load_names
+from d2lmini.names import TRAINED, misspell
+
+torch = pytest.importorskip("torch")
+
+from d2lmini.models import NameModel, train_names  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def found(model):
+    """Return the share of 250 held-out names that are found among all after one slip."""
+    names, rng = load_names().held_out, np.random.default_rng(3)
+    encode = NameEncoder(model.state_dict())
+    asked = [misspell(name, rng=rng, kinds=TRAINED) for name in names[:250]]
+    return ((encode(asked) @ encode(names).T).argmax(axis=-1) == np.arange(250)).mean()
+
+
+def test_forty_steps_teach_it_something_that_holds_for_other_names():
+    torch.manual_seed(0)
+    before = found(NameModel().double())
+    after = found(train_names(0, load_names().learned, steps=40))
+    assert after > before + 0.1, f"{before:.2f} before, {after:.2f} after"
+
+
+def test_a_seed_repeats_and_leaves_the_global_generator_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    one, two = (train_names(1, load_names().learned, steps=2) for _ in range(2))
+    assert torch.equal(torch.rand(3), expected)
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        assert torch.equal(a, b)
+    other = train_names(2, load_names().learned, steps=2)
+    assert not torch.equal(one.question, other.question)
+
+
+def test_padding_cannot_matter_and_order_does():
+    torch.manual_seed(0)
+    model = NameModel().double()
+    torch.testing.assert_close(model(["li", "featherstone"])[0], model(["li"])[0])
+    assert not torch.allclose(model(["amy"]), model(["may"]), atol=0.01)
+    assert not model([""]).any()
+    assert model([]).shape == (0, 64)
+
+
+def test_every_parameter_learns():
+    torch.manual_seed(0)
+    model = NameModel().double()
+    (model(["garsia", "li"]) @ model(["garcia", "lee"]).T).softmax(dim=-1)[0, 0].log().backward()
+    still = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    assert still == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"seed": -1}, ValueError, "seed must be at least 0"),
+        ({"seed": "0"}, TypeError, "seed must be an integer"),
+        ({"names": ["li"]}, ValueError, "128"),
+        ({"steps": -1}, ValueError, "steps must be at least 0"),
+        ({"temperature": 0}, ValueError, "temperature must be positive"),
+    ],
+)
+def test_bad_trainings_are_refused_in_words(arguments, error, words):
+    given = {"seed": 0, "names": load_names().learned, "steps": 0, **arguments}
+    with pytest.raises(error, match=words):
+        train_names(given.pop("seed"), given.pop("names"), **given)
+
+
+@pytest.mark.parametrize(
+    ("names", "error"), [("li", TypeError), ([3], TypeError), (["Иван"], ValueError)]
+)
+def test_bad_names_are_refused_in_words(names, error):
+    with pytest.raises(error, match=r"names must|the name 'Иван'"):
+        NameModel()(names)
