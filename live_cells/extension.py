@@ -110,7 +110,7 @@ def pack(large: bool = False) -> bytes:
     for package in map(folder_of, PACKED):
         for path in sorted(package.rglob("*")):
             name = path.relative_to(package.parent)
-            if path.is_file() and not set(LEFT_OUT) & set(name.parts):
+            if path.is_file() and not LEFT_OUT & set(name.parts):
                 files[name.as_posix()] = path
     files = {name: path for name, path in files.items() if large == (path.stat().st_size > LARGE)}
     packed = io.BytesIO()
