@@ -28,13 +28,13 @@ from d2lmini._arrays import (
 
 def check_flag(name: str, value: Any) -> None:
     """Raise TypeError unless ``value`` is True or False."""
-    if not isinstance(value, bool | np.bool_):
+    if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
 
 
 def whole_number(name: str, value: Any, *, at_least: int) -> int:
     """Return ``value`` as an int; TypeError for another kind, ValueError if it is too small."""
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
     try:
         number = value if _is_int(value) else operator.index(value)
