@@ -14,7 +14,9 @@ That numbers count up is asked of the source (`sources.wrong_numbers`). What doe
 here is a warning that says what to do, and warnings fail the build.
 """
 
+import html
 import re
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 from docutils import nodes
@@ -236,7 +238,6 @@ def mark_terms(document: nodes.document, env) -> None:
 # would look into every cell again for each piece of the page that arrives ---
 
 KINDS = {  # the class of a cell in which this is written
-    "shows-figure": "d2lmini-table",
     "checks": "d2l-check",
     "to-do": "d2l-todo",
     "answers": "d2l-fold",
@@ -250,16 +251,62 @@ def name_kinds(app, doctree: nodes.document, docname: str) -> None:
         if "cell" in cell["classes"]:
             text = "".join(raw.astext() for raw in cell.findall(nodes.raw))
             kinds = {kind for kind, word in KINDS.items() if word in text}
-            kinds |= {"shows-figure"} if any(cell.findall(drawing)) else set()
             kinds |= {"folded"} if any(isinstance(c, HideCodeCellNode) for c in cell) else set()
+            seen = [part for part in cell if not isinstance(part, HideCodeCellNode)]
+            kinds |= {"shows-figure"} if any(map(draws, seen)) else set()
             cell["classes"] += sorted(kinds)
-    for section in doctree.findall(nodes.section):
+            caption_first(cell)
+    for section in list(doctree.findall(nodes.section)):
+        fold_claims(section)
         checks = any(isinstance(c, nodes.container) and "checks" in c["classes"] for c in section)
         folds = any(isinstance(c, nodes.raw) and c.astext().startswith("<details") for c in section)
         says = section[1] if len(section) > 1 else None  # how hard it is, in italics
         hard = isinstance(says, nodes.paragraph) and says.children
         if hard and isinstance(says[0], nodes.emphasis) and (checks or folds):
             section["classes"] += ["exercise", "checks-itself"] if checks else ["exercise"]
+
+
+def draws(part: nodes.Element) -> bool:
+    """Tell whether there is a drawing or a table of the library in a part of a cell."""
+    table = any("d2lmini-table" in raw.astext() for raw in part.findall(nodes.raw))
+    return table or any(part.findall(drawing))
+
+
+def caption_first(cell: nodes.Element) -> None:
+    """Put the code of a figure, which is folded, below the figure and its caption."""
+    if not {"folded", "shows-figure"} <= set(cell["classes"]):
+        return
+    for part in list(cell):
+        bar = isinstance(part, nodes.raw) and "live-bar" in part.astext()
+        if bar or isinstance(part, HideCodeCellNode):
+            cell.remove(part)
+            cell.append(part)
+
+
+def is_claim(node: nodes.Node) -> bool:
+    """Tell whether all that a cell has is folded: it tests what the text says."""
+    return (
+        isinstance(node, nodes.container)
+        and {"cell", "folded", "tag_hide-cell"} <= set(node["classes"])
+        and not {"shows-figure", "answers"} & set(node["classes"])
+    )
+
+
+def fold_claims(section: nodes.section) -> None:
+    """Make one fold of cells that follow one another and only test what the text says."""
+    for first in list(section):
+        if first.parent is not section or not is_claim(first):
+            continue
+        start = section.index(first)
+        claims = list(takewhile(is_claim, section[start:]))
+        if len(claims) > 1:
+            for claim in claims:
+                section.remove(claim)
+            name = html.escape(f"Everything claimed in “{section[0].astext()}” is tested")
+            opened = f'<details class="claims"><summary>{name}</summary>\n'
+            around = [nodes.raw("", text, format="html") for text in (opened, "</details>\n")]
+            box = nodes.container("", around[0], *claims, around[1])
+            section.insert(start, box.children)
 
 
 # --- how these are written ---

@@ -1,8 +1,8 @@
-"""Ship the one face that texts and figures are set in: Inter, with the glyphs that the book uses.
+"""Ship the one family that texts, figures and code are set in, with the glyphs that the book uses.
 
-A page that waits for a font jumps when it comes, so each page names its fonts in its head, and a
-browser that does not have them within the tenth of a second in which it may wait keeps its own for
-that page. A drawing is an image, which knows no font of the page around it, so it carries its own.
+Texts and figures are in Source Serif 4, code in Source Code Pro. Until its file has come a text is
+in a face of the reader's machine that is stretched to the same widths and heights, so nothing moves
+then. A drawing is an image, which knows no font of the page around it, so it carries its own.
 """
 
 import base64
@@ -15,13 +15,29 @@ from pathlib import Path
 
 from fontTools import subset
 from fontTools.ttLib import TTFont
+from fontTools.varLib.instancer import instantiateVariableFont
 
 FACE = Path(__file__).parent / "face"
 NAME = "face.css"
-CUTS = {  # the file: its weights and its slope
-    "Inter-Regular": "font-weight: 400 500; font-style: normal",
-    "Inter-SemiBold": "font-weight: 600 900; font-style: normal",
-    "Inter-Italic": "font-weight: 400 500; font-style: italic",
+FILES = {  # the file: its family, its weights and its slope
+    "Serif": ("Book", "font-weight: 400 600; font-style: normal"),
+    "Serif-Italic": ("Book", "font-weight: 400 600; font-style: italic"),
+    "Code": ("Book Code", "font-weight: 400 600; font-style: normal"),
+}
+# What stands in for them: a family, its weight and slope, the faces that machines have, and how far
+# one is stretched, by the widths of the letters of an English text. A large heading is narrower.
+LATE = [
+    ("Book Late", "400", "normal", "Times New Roman;Liberation Serif;Nimbus Roman", 110.2),
+    ("Book Late", "600", "normal", "Times New Roman Bold;Liberation Serif Bold", 105.5),
+    ("Book Late", "400", "italic", "Times New Roman Italic;Liberation Serif Italic", 102.7),
+    ("Book Big Late", "600", "normal", "Times New Roman Bold;Liberation Serif Bold", 94.6),
+    ("Book Code Late", "400", "normal", "Courier New;Liberation Mono", 100),
+]
+HEIGHTS = {"Book": (103.6, 33.5), "Book Big": (103.6, 33.5), "Book Code": (98.4, 27.3)}  # up, down
+CUTS = {  # what a drawing carries: the file, the place on its axes, and the name of the cut
+    "regular": ("Serif", {"opsz": 14, "wght": 400}, "font-weight: 400 500; font-style: normal"),
+    "bold": ("Serif", {"opsz": 14, "wght": 600}, "font-weight: 600 900; font-style: normal"),
+    "italic": ("Serif-Italic", {}, "font-weight: 400 500; font-style: italic"),
 }
 FORMULAS = [f"katex/fonts/KaTeX_{cut}" for cut in ("Main-Regular", "Main-Bold", "Math-Italic")]
 # The name that figures are drawn with: a drawing's own face of that name comes before the system's.
@@ -33,25 +49,30 @@ NOT_TEXT = re.compile(
     re.DOTALL,
 )
 
+CODE = re.compile(r"<(?:pre|code)\b.*?</(?:pre|code)>", re.DOTALL)
+
 
 @functools.cache
-def unpacked(name: str) -> bytes:
-    """Return a cut of the face that is not packed as WOFF 2.
+def unpacked(name: str, **place: float) -> bytes:
+    """Return a file that is not packed as WOFF 2, at a place on its axes.
 
     Of a packed font all outlines are read, whichever are wanted; of this one those that are.
     """
     plain = io.BytesIO()
     with TTFont(FACE / f"{name}.woff2", recalcTimestamp=False) as font:
+        if place:
+            instantiateVariableFont(font, place, inplace=True)
         font.flavor = None
         font.save(plain)
     return plain.getvalue()
 
 
-def subset_of(name: str, letters: frozenset[str]) -> bytes:
-    """Return a cut of the face, as WOFF 2, with no more than these letters."""
-    options = subset.Options(flavor="woff2", notdef_outline=True, layout_features=["kern", "tnum"])
+def subset_of(name: str, letters: frozenset[str], **place: float) -> bytes:
+    """Return a file, as WOFF 2, with no more than these letters."""
+    options = subset.Options(flavor="woff2", notdef_outline=True)
+    options.layout_features = ["kern", "tnum", "lnum", "liga", "mark", "mkmk", "ccmp"]
     packed = io.BytesIO()
-    with subset.load_font(io.BytesIO(unpacked(name)), options) as font:
+    with subset.load_font(io.BytesIO(unpacked(name, **place)), options) as font:
         subsetter = subset.Subsetter(options)
         subsetter.populate(unicodes={ord(letter) for letter in letters})
         subsetter.subset(font)
@@ -60,11 +81,12 @@ def subset_of(name: str, letters: frozenset[str]) -> bytes:
 
 
 @functools.cache
-def embedded(name: str, letters: frozenset[str]) -> str:
+def embedded(cut: str, letters: frozenset[str]) -> str:
     """Return the rule that gives a drawing a cut of the face."""
-    address = base64.b64encode(subset_of(name, letters)).decode()
+    name, place, says = CUTS[cut]
+    address = base64.b64encode(subset_of(name, letters, **place)).decode()
     return (
-        f'@font-face {{ font-family: "{DRAWN}"; {CUTS[name]}; '
+        f'@font-face {{ font-family: "{DRAWN}"; {says}; '
         f'src: url("data:font/woff2;base64,{address}") format("woff2") }}'
     )
 
@@ -76,14 +98,28 @@ def with_face(svg: bytes) -> bytes:
     letters = frozenset(words) - frozenset("\n\t")
     if not letters:
         return svg
-    names = ["Inter-Regular"]
+    cuts = ["regular"]
     if re.search(r"font(-weight)?: ?(bold|[6-9]00)", text):
-        names.append("Inter-SemiBold")
+        cuts.append("bold")
     if re.search("italic|oblique", text):
-        names.append("Inter-Italic")
-    rules = "".join(embedded(name, letters) for name in names)
+        cuts.append("italic")
+    rules = "".join(embedded(cut, letters) for cut in cuts)
     head, end, rest = text.partition(">")
     return f"{head}{end}<style>{rules}</style>{rest}".encode()
+
+
+def stand_ins() -> str:
+    """Return the rules for the faces that stand in."""
+    rules = []
+    for family, weight, style, names, stretch in LATE:
+        up, down = (100 * part / stretch for part in HEIGHTS[family.removesuffix(" Late")])
+        local = ", ".join(f'local("{name}")' for name in names.split(";"))
+        rules.append(
+            f'@font-face {{ font-family: "{family}"; font-weight: {weight}; font-style: {style}; '
+            f"src: {local}; size-adjust: {stretch}%; ascent-override: {up:.1f}%; "
+            f"descent-override: {down:.1f}%; line-gap-override: 0%; }}"
+        )
+    return "\n".join(rules)
 
 
 # A page on a disk may load its fonts, but not ask for them early.
@@ -100,7 +136,7 @@ def preload(app, pagename, templatename, context, doctree) -> None:
     A formula that waits for its font is as wide as another font makes it, and so are the columns
     of a table.
     """
-    fonts = [f"face/{name}" for name in CUTS]
+    fonts = [f"face/{name}" for name in FILES]
     body = context.get("body", "")
     if 'class="katex' in body:
         sizes = {"2"} if "large-op" in body else set()  # sums; brackets say their size
@@ -116,15 +152,19 @@ def preload(app, pagename, templatename, context, doctree) -> None:
 def write(app, out: Path) -> None:
     """Write the style sheet, and the fonts with the letters of all pages."""
     letters = set(map(chr, range(0x20, 0x7F))) | set("…–—“”‘’·×→←√✓−≤≥≈")  # also what scripts write
+    code = set(letters)
     for page in out.rglob("*.html"):
-        letters |= set(html.unescape(NOT_TEXT.sub(" ", page.read_text("utf8"))))
+        text = page.read_text("utf8")
+        letters |= set(html.unescape(NOT_TEXT.sub(" ", text)))
+        code |= set(html.unescape(re.sub("<[^>]*>", " ", " ".join(CODE.findall(text)))))
     folder = out / "_static/face"
     folder.mkdir(parents=True, exist_ok=True)
-    rules = []
-    for name, says in CUTS.items():
-        (folder / f"{name}.woff2").write_bytes(subset_of(name, frozenset(letters - {"\n", "\t"})))
+    rules = [stand_ins()]
+    for name, (family, says) in FILES.items():
+        held = frozenset((code if name == "Code" else letters) - {"\n", "\t"})
+        (folder / f"{name}.woff2").write_bytes(subset_of(name, held))
         rules.append(
-            f"@font-face {{ font-family: Inter; {says}; font-display: optional; "
+            f'@font-face {{ font-family: "{family}"; {says}; font-display: swap; '
             f'src: url("face/{name}.woff2") format("woff2"); }}'
         )
     (out / "_static" / NAME).write_text("\n".join(rules) + "\n", "utf8")

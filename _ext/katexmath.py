@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import quickjs
+from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.util import logging
 from upstream import get_node_equation_number
@@ -27,6 +28,9 @@ MOST = 38  # letters on a line of a phone, which is 390 pixels wide
 MARKS = re.compile(r"[.,;:)!?’”]+")
 KATEX = Path(__file__).parent / "katex"
 STATIC = KATEX / "static"  # what is shipped with the book: the style sheet and the fonts
+
+MATHML = re.compile(r"<math\b.*?</math>", re.DOTALL)
+UNREADABLE = re.compile("<m[ion](?: [^>]*)?><|\u2063|⊤")
 
 # JSON on the way out as well: the wrapper cannot return a string that JavaScript built in pieces.
 RENDER = r"""
@@ -58,7 +62,34 @@ def render(tex: str, display: bool = False, macros: str = "{}") -> str:
         "output": "htmlAndMathml",  # MathML is what a screen reader reads
         "throwOnError": True,
     }
-    return json.loads(engine()(json.dumps([tex, options])))
+    return MATHML.sub(readable, json.loads(engine()(json.dumps([tex, options]))))
+
+
+def readable(found: re.Match) -> str:
+    r"""Return a formula for a screen reader in which no letter is lost.
+
+    KaTeX puts elements into tokens where ``\htmlClass`` is in ``\boldsymbol`` or under a brace,
+    and writes a negative space as an invisible comma. A transpose is said to be one.
+
+    >>> print(readable(re.match(".*", "<math><mi><mi>a</mi></mi></math>")))
+    <math><mrow><mi>a</mi></mrow></math>
+    >>> print(readable(re.match(".*", "<math><msup><mi>K</mi><mi>⊤</mi></msup></math>")))
+    <math><msup intent="transpose($x)"><mi arg="x">K</mi><mi>⊤</mi></msup></math>
+    """
+    if not UNREADABLE.search(found[0]):
+        return found[0]
+    soup = BeautifulSoup(found[0], "html.parser")
+    for token in soup.find_all(["mi", "mo", "mn"]):
+        if token.find(True):
+            token.name = "mrow"
+            token.attrs.pop("mathvariant", None)
+    for token in soup.find_all("mtext", string=re.compile("\u2063")):
+        token.decompose()
+    for power in soup.find_all("msup"):
+        parts = power.find_all(True, recursive=False)
+        if len(parts) == 2 and parts[1].get_text() == "⊤":
+            power["intent"], parts[0]["arg"] = "transpose($x)", "x"
+    return str(soup)
 
 
 def to_html(writer, node, display: bool) -> str:
@@ -123,7 +154,8 @@ def visit_displaymath(writer, node) -> None:
         writer.body.append(f'<span class="eqno">({number})')
         writer.add_permalink_ref(node, "Link to this equation")
         writer.body.append("</span>")
-    writer.body.append('<div class="math-scroll" tabindex="0" role="group" aria-label="Equation">')
+    name = f"Equation {number}" if number else "Equation"
+    writer.body.append(f'<div class="math-scroll" tabindex="0" role="group" aria-label="{name}">')
     writer.body.append(to_html(writer, node, display=True) + "</div></div>")
     raise nodes.SkipNode
 

@@ -39,6 +39,10 @@ URL = re.compile(r"""url\(["']?(?!data:|#)([^"')]+)["']?\)""")
 LINK = re.compile(r"(_static/style\.css)(?:\?v=\w+)?(?=\")")
 # Words of code that need no colour. They are a third of a chapter's tags.
 NO_COLOUR = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
+CODE = re.compile(r'(<div class="highlight"><pre><span></span>)(.*?)(?=</pre>)', re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
+AFTER = re.compile(r"[(\[,.](?![^<]*>)")
+LONGEST = 24  # letters without a blank, which a line of a phone still holds when it hangs
 FORMULA = re.compile(r'<span class="katex-html".*?(?=</?(?:p|div|li|t[dh]|d[td]|h\d)\b)', re.S)
 
 
@@ -59,10 +63,30 @@ def restyle(app, env, added, changed, removed) -> list[str]:
     return [env.config.root_doc] if old else []
 
 
-def uncolour(app, pagename, templatename, context, doctree) -> None:
-    """Leave out tags that give no colour."""
+def lean_code(app, pagename, templatename, context, doctree) -> None:
+    """Leave out tags that give no colour, and mark each line, which hangs where it is broken."""
     if body := context.get("body"):
-        context["body"] = NO_COLOUR.sub(r"\1", body)
+        body = NO_COLOUR.sub(r"\1", body)
+        context["body"] = CODE.sub(lambda code: f"{code[1]}{hanging(code[2])}", body)
+
+
+def hanging(code: str) -> str:
+    r"""Return lines as elements that know how far they are indented.
+
+    What has no blank for longer than a phone is wide may be broken after a bracket, a comma or a
+    dot, so no name is.
+
+    >>> hanging("for i in x:\n    i")
+    '<i>for i in x:\n</i><i style="--i:4">    i</i>'
+    """
+    made = []
+    for line in code.splitlines(keepends=True):
+        plain = html.unescape(TAG.sub("", line))
+        if any(len(part) > LONGEST for part in plain.split()):
+            line = AFTER.sub(r"\g<0><wbr>", line)
+        depth = len(plain) - len(plain.lstrip(" "))
+        made.append(f'<i style="--i:{depth}">{line}</i>' if depth else f"<i>{line}</i>")
+    return "".join(made)
 
 
 # What stands in the text of a page, and what has to stand there instead.

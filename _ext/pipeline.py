@@ -49,7 +49,7 @@ STEPS = [
     # The page as HTML: first its text, then what is loaded with it.
     ("html-page-context", BOTH, page.mend_text),
     ("html-page-context", BOTH, outputs.colour_solutions),
-    ("html-page-context", BOTH, page.uncolour),
+    ("html-page-context", BOTH, page.lean_code),
     ("html-page-context", HTML, links.lead_back),
     ("html-page-context", BOTH, links.add_back_links),
     ("html-page-context", HTML, links.add_previews),

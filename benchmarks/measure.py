@@ -29,6 +29,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+import d2lmini
 from benchmarks import heatmaps, peers, smollm
 from benchmarks.causal import peak
 from d2lmini import MultiHeadAttention, attention, linear_attention, tiled_attention
@@ -262,6 +263,15 @@ def language():
     return smollm.rates(model, PIECES)
 
 
+def names():
+    """Return the CPU seconds in which the encoder of chapter 10 reads 8,000 names."""
+    encode, (learned, held_out) = d2lmini.NameEncoder.load(), d2lmini.load_names()
+    rng = np.random.default_rng(0)
+    asked = [d2lmini.misspell(name, rng=rng) for name in learned[:2000]]
+    texts = [*learned, *held_out, *asked]
+    return interleaved({"names": functools.partial(encode, texts)})["names"]
+
+
 def slope():
     """Return the seconds of some ways to attend, with one head, for each length."""
     found = {"attention": [], "tiled_attention": [], "linear_attention": []}
@@ -337,6 +347,7 @@ def bars(found):
             1 / found["language"]["with the cache"],
             1 / smollm.BARS["pieces a second"],
         ),
+        ("seconds for 8,000 names with `NameEncoder`", found["names"], 3.0),
     ]
     return [list(row) for row in rows]
 
@@ -386,6 +397,7 @@ def measure():
     found["heatmaps"] = drawn[heatmaps.ours] / drawn[heatmaps.usual]
     found["lengths"], found["seconds"] = list(LENGTHS), slope()
     found["language"] = language()
+    found["names"] = names()
     found["load"] = os.getloadavg()[2] if hasattr(os, "getloadavg") else None
     found["bars"] = bars(found)
     return rounded(found)

@@ -28,13 +28,13 @@ from d2lmini._arrays import (
 
 def check_flag(name: str, value: Any) -> None:
     """Raise TypeError unless ``value`` is True or False."""
-    if not isinstance(value, bool | np.bool_):
+    if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
 
 
 def whole_number(name: str, value: Any, *, at_least: int) -> int:
     """Return ``value`` as an int; TypeError for another kind, ValueError if it is too small."""
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
     try:
         number = value if _is_int(value) else operator.index(value)
@@ -78,7 +78,7 @@ def positive_number(name: str, value: Any) -> float:
 AXES = {"query": "(..., n, d)", "key": "(..., m, d)", "value": "(..., m, d_v)"}
 
 
-def check_tables(**arrays: Array) -> None:
+def check_tables(hint: str = "", **arrays: Array) -> None:
     """Raise ValueError unless each is a table of vectors, and their leading axes broadcast."""
     for name, x in arrays.items():
         if x.ndim < 2:
@@ -86,10 +86,10 @@ def check_tables(**arrays: Array) -> None:
                 f"{name} must have at least 2 axes {AXES.get(name, '(..., n, d)')}, got shape "
                 f"{tuple(x.shape)}; for a single vector use {name}[None, :]"
             )
-    check_batch(**arrays)
+    check_batch(hint, **arrays)
 
 
-def check_batch(**arrays: Array) -> None:
+def check_batch(hint: str = "", **arrays: Array) -> None:
     """Raise ValueError unless the leading axes (all but the last two) broadcast together."""
     first, *others = [x.shape[:-2] for x in arrays.values()]
     for batch in others:
@@ -103,13 +103,16 @@ def check_batch(**arrays: Array) -> None:
         listed = " and ".join(f"{name} {tuple(x.shape)}" for name, x in arrays.items())
         raise ValueError(
             f"the leading (batch) axes do not broadcast: {listed}; all axes but the last two "
-            "must be equal or 1"
+            f"must be equal or 1{hint}"
         ) from None
 
 
 def check_rows(query: Array, key: Array, value: Array) -> None:
     """Raise ValueError unless these are tables of vectors, one value for each key."""
-    check_tables(query=query, key=key, value=value)
+    hint = ""
+    if query.ndim > 2 and key.ndim > 2 and 1 < key.shape[-3] < query.shape[-3]:
+        hint = ", or the heads grouped: enable_gqa=True in attention and tiled_attention"
+    check_tables(hint, query=query, key=key, value=value)
     check_one_value_for_each_key(key, value)
 
 
@@ -183,10 +186,20 @@ def check_boolean(xp: Any, mask: Array) -> None:
 def check_mask(xp: Any, mask: Array, scores_shape: tuple[int, ...]) -> None:
     """Raise unless ``mask`` is boolean and broadcasts to scores of shape ``(..., n, m)``."""
     check_boolean(xp, mask)
+    shape = tuple(mask.shape)
+    padding = len(scores_shape) > 3 and len(shape) == 3 and shape[0] == scores_shape[-4] > 1
     if broadcasts_to(mask, scores_shape):
+        if padding and shape[0] == scores_shape[-3]:
+            raise ValueError(
+                f"mask of shape {shape} may be one for each of {shape[0]} items or one for each of "
+                f"{shape[0]} heads (scores {scores_shape}); write mask[:, None] for items, "
+                "mask[None] for heads"
+            )
         return
     way_out = "a mask is (queries, keys), True where a query may attend to a key"
-    if len(scores_shape) > 2:
+    if padding:
+        way_out = "if it is one for each item of the batch, insert the axis of heads: mask[:, None]"
+    elif len(scores_shape) > 2:
         m = scores_shape[-1]
         way_out = (
             f"for per-sequence lengths use padding_mask(lengths, {m}), "
@@ -239,6 +252,28 @@ def broadcasts_to(x: Array, shape: tuple[int, ...]) -> bool:
 
 
 # Several heads
+
+
+def check_groups(query: Array, key: Array, value: Array) -> int:
+    """Return how many query heads use each key-value head; an error unless that is one number."""
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.ndim < 3:
+            raise ValueError(
+                f"with enable_gqa=True {name} must be (..., heads, n, d), got {tuple(x.shape)}"
+            )
+    heads, kv_heads = query.shape[-3], key.shape[-3]
+    if value.shape[-3] != kv_heads:
+        raise ValueError(f"key has {kv_heads} heads and value {value.shape[-3]}; they go together")
+    name = "the number of key-value heads"
+    return divided_evenly("the number of query heads", heads, name, max(kv_heads, 1))
+
+
+def shared_heads(xp: Any, query: Array, key: Array, value: Array) -> tuple[Any, Any]:
+    """Give each group of query heads its key-value head: (..., g, m, d) -> (..., h, m, d)."""
+    group = check_groups(query, key, value)
+    if group == 1:
+        return key, value
+    return xp.repeat(key, group, axis=-3), xp.repeat(value, group, axis=-3)
 
 
 def check_heads(num_heads: int, num_kv_heads: int | None) -> tuple[int, int]:

@@ -32,7 +32,9 @@ def is_quick(*arrays: Array | None) -> bool:
     torch = sys.modules["torch"]
     if is_compiling(first) or any(type(x) not in (torch.Tensor, torch.nn.Parameter) for x in given):
         return False
-    return not (torch.is_autocast_enabled(first.device.type) or in_transform(*given))
+    kind = first.device.type
+    casts = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return not (casts or in_transform(*given))
 
 
 def quick_attention(

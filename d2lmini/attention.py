@@ -12,6 +12,7 @@ from d2lmini._checks import (
     check_same_length,
     checked_score,
     scores_shape,
+    shared_heads,
 )
 from d2lmini._quick import is_quick, quick_attention
 from d2lmini._types import A, Attention
@@ -54,6 +55,7 @@ def attention(
     score: Callable[[A, A], A] = scaled_dot_product_score,
     scale: float | None = None,
     bias: A | None = None,
+    enable_gqa: bool = False,
 ) -> Attention[A]:
     r"""Mix the values, each weighted by how well its key matches the query.
 
@@ -70,7 +72,8 @@ def attention(
     mask : boolean array that broadcasts to (..., n, m), optional
         True = may attend, as in PyTorch's ``scaled_dot_product_attention``. A 2-D mask is always
         (n, m). A mask (batch, 1, m) from `padding_mask` needs a head axis before it meets queries
-        of shape (batch, heads, n, d): ``mask[:, None]``.
+        of shape (batch, heads, n, d): ``mask[:, None]``, or ``padding_mask(..., heads=True)``. A
+        mask of three axes is refused where it could be either, with as many heads as items.
     causal : bool
         Hide later keys too (see `causal_mask`: the last query sees every key). With `mask`, both
         hold.
@@ -83,6 +86,9 @@ def attention(
         What the dot product is multiplied by; 1/√d unless given. (Another `score` does so itself.)
     bias : array that broadcasts to (..., n, m), optional
         Added to the scores, such as `alibi_bias`.
+    enable_gqa : bool
+        Grouped heads, under PyTorch's name for them: query (..., h, n, d) with key and value
+        (..., g, m, d), g a divisor of h. Query head i uses key-value head i // (h / g).
 
     Returns
     -------
@@ -101,9 +107,10 @@ def attention(
 
     Notes
     -----
-    Integers and booleans become the default float. A masked key or value must still be finite:
-    a NaN there reaches the output (from a value: 0 · NaN = NaN) or the gradients
-    (from a key), as it does in PyTorch.
+    Integers and booleans become the default float. In 16 bits scores and weights are rounded too,
+    and not only the output, as in PyTorch's fused kernel (see `tiled_attention`). A masked key or
+    value must still be finite: a NaN there reaches the output (from a value: 0 · NaN = NaN) or the
+    gradients (from a key), as it does in PyTorch.
 
     References
     ----------
@@ -123,6 +130,9 @@ def attention(
     """
     biases = {} if bias is None else {"bias": bias}
     xp, query, key, value, *found = floating(query=query, key=key, value=value, **biases)
+    check_flag("enable_gqa", enable_gqa)
+    if enable_gqa:
+        key, value = shared_heads(xp, query, key, value)
     check_rows(query, key, value)
     check_flag("causal", causal)
     if score is scaled_dot_product_score:  # the same, without asking again what it would ask

@@ -201,8 +201,9 @@ class _Inputs:
         if found is not xp:
             raise TypeError("query, key and value must be PyTorch tensors: use torch.as_tensor(x)")
         check_flag("causal", causal)
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            check_tables(**{name: x})
+        check_tables(query=query)  # their leading axes need not agree: heads may be grouped
+        check_tables(key=key)
+        check_tables(value=value)
         check_one_value_for_each_key(key, value)
         check_same_length(query, key)
         self.scale = 1 / math.sqrt(max(query.shape[-1], 1))

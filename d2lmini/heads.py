@@ -168,7 +168,8 @@ def multi_head_attention(
     key : array, shape (..., m, d_k_in)
     value : array, shape (..., m, d_v_in)
     w_q : array, shape (d_q, h·d_k)
-        The W_Q of all heads side by side; used as ``query @ w_q``.
+        The W_Q of all heads side by side; used as ``query @ w_q``. (``torch.nn.Linear`` stores the
+        transpose: ``linear.weight.T``.)
     w_k : array, shape (d_k_in, g·d_k)
     w_v : array, shape (d_v_in, g·d_v)
     w_o : array, shape (h·d_v, d_out)
@@ -253,5 +254,6 @@ def _head_width(
 def _check_weight(name: str, weight: Any, rows: int, what: str) -> None:
     if weight.ndim != 2 or weight.shape[0] != rows:
         raise ValueError(
-            f"{name} must be a matrix of {rows} rows ({what}), got shape {tuple(weight.shape)}"
+            f"{name} must be a matrix of {rows} rows ({what}), got shape {tuple(weight.shape)}; "
+            "torch.nn.Linear stores the transpose: give linear.weight.T"
         )

@@ -8,7 +8,7 @@ import operator
 from typing import Any
 
 from d2lmini._arrays import A, Array, Like, is_kind, namespace, namespace_like, values_if_known
-from d2lmini._checks import whole_number
+from d2lmini._checks import check_flag, whole_number
 
 __all__ = ["causal_mask", "padding_mask", "sliding_window_mask"]
 
@@ -86,6 +86,7 @@ def sliding_window_mask(
     *,
     window: int,
     sinks: int = 0,
+    causal: bool = True,
     like: Like | None = None,
 ) -> Like:
     r"""Let each query see its own position, the ``window - 1`` before it, and the first ones.
@@ -102,6 +103,8 @@ def sliding_window_mask(
     sinks : int
         s ≥ 0: so many of the first positions stay visible to every later query. Language models put
         the weight there that they have no use for, and lose their way without them.
+    causal : bool
+        Hide what comes later. Without it the window reaches ``window - 1`` positions ahead as well.
     like : array, optional
         An array whose kind (NumPy, PyTorch) and device the mask takes; NumPy unless given.
 
@@ -134,11 +137,15 @@ def sliding_window_mask(
     """
     window = whole_number("window", window, at_least=1)
     sinks = whole_number("sinks", sinks, at_least=0)
+    check_flag("causal", causal)
     queries, keys = _checked_positions(num_queries, num_keys, like)
-    return _no_later_key(queries, keys) & _near_key(queries, keys, window, sinks)
+    last = queries if causal else queries + (window - 1)
+    return (_no_later_key(last, keys) & _near_key(queries, keys, window)) | (
+        _no_later_key(queries if causal else keys, keys) & (keys < sinks)
+    )
 
 
-def padding_mask(lengths: A, num_keys: int) -> A:
+def padding_mask(lengths: A, num_keys: int, *, heads: bool = False) -> A:
     """Hide the padding at the end of each sequence of a batch.
 
     Parameters
@@ -147,13 +154,15 @@ def padding_mask(lengths: A, num_keys: int) -> A:
         How many keys of each sequence are real.
     num_keys : int
         m, the padded length.
+    heads : bool
+        Insert an axis for heads, which `attention` needs where its queries are
+        (batch, heads, n, d). (`multi_head_attention` and the layer do so themselves.)
 
     Returns
     -------
-    boolean array, shape (batch, 1, m)
-        True = may attend; the axis of length 1 is that of the queries. For scores with a head axis,
-        (batch, heads, n, m), insert it: ``mask[:, None]``. For padding at the *start* of each
-        sequence flip the last axis of ``padding_mask``.
+    boolean array, shape (batch, 1, m), or (batch, 1, 1, m) with `heads`
+        True = may attend; the last axis of length 1 is that of the queries. For padding at the
+        *start* of each sequence flip the last axis of ``padding_mask``.
 
     Raises
     ------
@@ -175,9 +184,12 @@ def padding_mask(lengths: A, num_keys: int) -> A:
     num_keys = whole_number("num_keys", num_keys, at_least=0)
     if not is_kind(xp, lengths.dtype, "integral"):
         raise TypeError(f"lengths must be integers, got {lengths.dtype}")
+    check_flag("heads", heads)
     if lengths.ndim != 1:
         raise ValueError(
-            f"lengths must have shape (batch,), got {tuple(lengths.shape)}: one number a sequence"
+            f"lengths must have shape (batch,), got {tuple(lengths.shape)}: one number a sequence; "
+            "an attention_mask of 0 and 1, (batch, m), becomes a mask by "
+            "(attention_mask != 0)[:, None]"
         )
     for i, length in enumerate(values_if_known(lengths) or []):
         if not 0 <= length <= num_keys:
@@ -186,7 +198,8 @@ def padding_mask(lengths: A, num_keys: int) -> A:
                 "count the real keys of each sequence"
             )
     keys = xp.arange(num_keys, device=lengths.device)
-    return keys < xp.astype(lengths, keys.dtype)[:, None, None]
+    mask = keys < xp.astype(lengths, keys.dtype)[:, None, None]
+    return mask[:, None] if heads else mask
 
 
 def _checked_positions(

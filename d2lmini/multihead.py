@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 from d2lmini._checks import (
@@ -27,7 +28,7 @@ from d2lmini.scores import _scale_that_fits
 __all__ = ["MultiHeadAttention"]
 
 
-def _multi_head_attention(
+def _attend(
     layer: MultiHeadAttention,
     query: Tensor,  # (batch, n, embed_dim)
     key: Tensor,  # (batch, m, kdim)
@@ -38,6 +39,7 @@ def _multi_head_attention(
     cache: KeyValueCache | None,
     scale: float | None,
     bias: Tensor | None,  # (batch, h, n, m), or what broadcasts to it
+    kept: Tensor | None,  # (h, 1, 1): False for a head that is taken out
 ) -> Attention[Tensor, Tensor | None]:
     q = _split_heads(layer.w_q(query), layer.num_heads)  # (batch, h, n, d)
     k = _split_heads(layer.w_k(key), layer.num_kv_heads)  # (batch, g, m, d)
@@ -52,9 +54,11 @@ def _multi_head_attention(
     dropout = layer.dropout if layer.training else 0.0
     if not need_weights and kernel_serves(q, k, v, mask, bias):
         heads = fused_attention(q, k, v, mask, causal, scale, bias, dropout)  # (batch, h, n, d)
+        heads = heads if kept is None else heads.where(kept, 0.0)
         return Attention(layer.w_o(_merge_heads(heads)), None)  # (batch, n, embed_dim)
     heads, weights = _attention(xp, q, k, v, mask, causal, scale=scale, bias=bias)
     heads = heads if dropout == 0 else functional.dropout(weights, dropout) @ v
+    heads = heads if kept is None else heads.where(kept, 0.0)
     output = layer.w_o(_merge_heads(heads))  # (batch, n, embed_dim)
     return Attention(output, weights if need_weights else None)  # (batch, h, n, m)
 
@@ -155,6 +159,7 @@ class MultiHeadAttention(nn.Module):
         cache: KeyValueCache | None = None,
         scale: float | None = None,
         bias: Tensor | None = None,
+        without: Sequence[int] = (),
     ) -> Attention[Tensor, Tensor | None]:
         """Attend.
 
@@ -184,6 +189,9 @@ class MultiHeadAttention(nn.Module):
         bias : tensor that broadcasts to (batch, heads, n, m), optional
             Added to the scores: (n, m) to those of all heads, (heads, n, m) to those of each, such
             as `alibi_bias`. With a cache, m counts the keys of the cache too.
+        without : sequence of int
+            Heads to take out, counted from 0: they add nothing to the output. Their weights are
+            returned all the same.
 
         Returns
         -------
@@ -197,21 +205,36 @@ class MultiHeadAttention(nn.Module):
             If an input is not a tensor in the dtype of the weights, `mask` is not boolean, or
             `cache` is not a KeyValueCache.
         ValueError
-            If shapes do not fit together, `scale` does not fit the dtype, or the cache belongs to
-            another batch.
+            If shapes do not fit together, `scale` does not fit the dtype, there is no head of a
+            number in `without`, or the cache belongs to another batch.
         """
         key = query if key is None else key
         value = key if value is None else value
+        kept = self._kept(without)
         query, key, value, mask, bias = self._checked(query, key, value, mask, cache, bias)
         check_flag("causal", causal)
         check_flag("need_weights", need_weights)
         scale = None if scale is None else _scale_that_fits(xp, scale, query.dtype)
-        return _multi_head_attention(
-            self, query, key, value, mask, causal, need_weights, cache, scale, bias
+        return _attend(
+            self, query, key, value, mask, causal, need_weights, cache, scale, bias, kept
         )
 
     if TYPE_CHECKING:
         __call__: _Call
+
+    def _kept(self, without: Sequence[int]) -> Tensor | None:
+        """Return which heads are not taken out, (h, 1, 1); None if all stay."""
+        heads = [whole_number(f"without[{i}]", h, at_least=0) for i, h in enumerate(without)]
+        for i, head in enumerate(heads):
+            if head >= self.num_heads:
+                raise ValueError(
+                    f"without[{i}] = {head} is no head: there are {self.num_heads}, from 0 to "
+                    f"{self.num_heads - 1}"
+                )
+        if not heads:
+            return None
+        kept = [head not in heads for head in range(self.num_heads)]
+        return torch.tensor(kept, device=self.w_o.weight.device)[:, None, None]
 
     def _checked(
         self,
@@ -304,6 +327,47 @@ class MultiHeadAttention(nn.Module):
                 linear.bias = _copy(bias)
         return ours.train(module.training)
 
+    def to_torch(self) -> nn.MultiheadAttention:
+        """Copy the weights into PyTorch's own layer, with ``batch_first=True``: see `from_torch`.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer key-value heads than heads, which that layer cannot have.
+
+        Examples
+        --------
+        >>> import torch
+        >>> ours, x = MultiHeadAttention(8, 2), torch.linspace(-1, 1, 48).reshape(2, 3, 8)
+        >>> torch.testing.assert_close(ours.to_torch()(x, x, x)[0], ours(x).output)
+        """
+        if self.num_kv_heads != self.num_heads:
+            raise ValueError(
+                f"PyTorch's layer has no grouped heads, and here {self.num_heads} heads share "
+                f"{self.num_kv_heads} key-value heads: repeat the rows of w_k and w_v first"
+            )
+        with torch.device("meta"):  # draws no random numbers for weights that are replaced
+            theirs = nn.MultiheadAttention(
+                self.w_q.in_features,
+                self.num_heads,
+                kdim=self.w_k.in_features,
+                vdim=self.w_v.in_features,
+                bias=self.w_q.bias is not None,
+                dropout=self.dropout,
+                batch_first=True,
+            )
+        inner = (self.w_q, self.w_k, self.w_v)
+        if theirs.in_proj_weight is not None:
+            theirs.in_proj_weight = _copy(torch.cat([linear.weight for linear in inner]))
+        else:  # kdim or vdim differs from embed_dim
+            for name, linear in zip("qkv", inner, strict=True):
+                setattr(theirs, f"{name}_proj_weight", _copy(linear.weight))
+        theirs.out_proj.weight = _copy(self.w_o.weight)
+        if self.w_q.bias is not None:
+            theirs.in_proj_bias = _copy(torch.cat([linear.bias for linear in inner]))
+            theirs.out_proj.bias = _copy(self.w_o.bias)
+        return theirs.train(self.training)
+
 
 def _copy(parameter: Tensor) -> nn.Parameter:
     return nn.Parameter(parameter.detach().clone(), requires_grad=parameter.requires_grad)
@@ -341,6 +405,7 @@ if TYPE_CHECKING:
             cache: KeyValueCache | None = None,
             scale: float | None = None,
             bias: Tensor | None = None,
+            without: Sequence[int] = (),
         ) -> Attention[Tensor]: ...
         @overload
         def __call__(
@@ -355,4 +420,5 @@ if TYPE_CHECKING:
             cache: KeyValueCache | None = None,
             scale: float | None = None,
             bias: Tensor | None = None,
+            without: Sequence[int] = (),
         ) -> Attention[Tensor, Tensor | None]: ...

@@ -3,7 +3,15 @@
 import math
 from typing import Any, Generic, NamedTuple
 
-from d2lmini._arrays import floating, is_torch, on_one_batch, rounding_ignored, widened
+import numpy as np
+
+from d2lmini._arrays import (
+    floating,
+    is_torch,
+    on_one_batch,
+    rounding_ignored,
+    widened,
+)
 from d2lmini._checks import (
     check_attention_mask,
     check_bias,
@@ -11,6 +19,7 @@ from d2lmini._checks import (
     check_rows,
     check_same_space,
     scores_shape,
+    shared_heads,
     whole_number,
 )
 from d2lmini._kernel import fused_attention, kernel_serves
@@ -116,6 +125,7 @@ def tiled_attention(
     causal: bool = False,
     scale: float | None = None,
     bias: A | None = None,
+    enable_gqa: bool = False,
     block_size: int | None = None,
 ) -> A:
     r"""Return the output of `attention`, exactly, without ever holding the n × m weights.
@@ -146,6 +156,8 @@ def tiled_attention(
         What the dot product is multiplied by; 1/√d unless given.
     bias : array that broadcasts to (..., n, m), optional
         Added to the scores, such as `alibi_bias`.
+    enable_gqa : bool
+        Grouped heads, as in `attention`.
     block_size : int, optional
         Compute square tiles of this many queries and keys. Without it NumPy's arrays are cut to
         tiles of a size that suits a processor, and PyTorch's go to its fused kernel, which does the
@@ -182,6 +194,9 @@ def tiled_attention(
     """
     biases = {} if bias is None else {"bias": bias}
     xp, query, key, value, *found = floating(query=query, key=key, value=value, **biases)
+    check_flag("enable_gqa", enable_gqa)
+    if enable_gqa:
+        key, value = shared_heads(xp, query, key, value)
     check_rows(query, key, value)
     check_same_space(query, key)
     check_attention_mask(mask, query, key)
@@ -218,7 +233,7 @@ def _by_the_best_way(
             return fused_attention(query, key, value, mask, causal, scale, bias)
         shape = (*query.shape[:-1], key.shape[-2])
         mask, bias = (x if x is None else xp.broadcast_to(x, shape) for x in (mask, bias))
-        if not is_torch(query):
+        if isinstance(query, np.ndarray):
             return quick_tiles(xp, query, key, value, mask, causal, scale, bias, block_size)
         query, key, value = widened(xp, query, key, value)
         size = block_size or SIZE

@@ -54,8 +54,9 @@ SIZES = dict(zip(HASHES, (5, 235, 3137, 2322, 25, 3027), strict=True))
 LARGE = 60_000  # bytes of a file that comes only when the models are used
 PACKAGES = ("numpy", "matplotlib")
 SHIPPED = ("__init__.py", "library.py", "plan.py", "runner.py")
-NEEDS_TORCH = "Needs PyTorch, which no browser runs: "
-TO_TRY_IT = "To try it, "
+# What it means the end of the opening says, once (`theme/page.html`).
+NEEDS_TORCH = '<a class="live-mark" href="#run-this-chapter">needs PyTorch</a>'
+TO_TRY_IT = 'To try it, <a href="#run-this-chapter">run this chapter</a>.'
 
 
 class FindLiveCells(SphinxPostTransform):
@@ -85,16 +86,13 @@ class FindLiveCells(SphinxPostTransform):
     def place_bar(self, node: nodes.Element, cell) -> None:
         """Put the place for the buttons after the code."""
         folded_answer = cell.among_exercises and cell.tags & FOLDED
-        words = link = ""
+        kind, inside = "live-bar", ""
         if cell.torch and not folded_answer:
-            words, link = NEEDS_TORCH, "run this chapter as a notebook"
+            kind, inside = "live-bar live-not", NEEDS_TORCH
         elif not cell.live:
             return
         elif "d2l-todo" in node.astext():
-            words, link = TO_TRY_IT, "run this chapter"
-        inside = f'{words}<a href="#run-this-chapter">{link}</a>.' if words else ""
-        kind = "live-bar live-said" if words else "live-bar"
-        kind += " live-not" if cell.torch else ""
+            kind, inside = "live-bar live-said", TO_TRY_IT
         bar = f'<div class="{kind}">{inside}</div>'
         node.insert(1, nodes.raw("", bar, format="html"))
         if cell.tags & FOLDED:
@@ -110,7 +108,7 @@ def pack(large: bool = False) -> bytes:
     for package in map(folder_of, PACKED):
         for path in sorted(package.rglob("*")):
             name = path.relative_to(package.parent)
-            if path.is_file() and not set(LEFT_OUT) & set(name.parts):
+            if path.is_file() and not LEFT_OUT & set(name.parts):
                 files[name.as_posix()] = path
     files = {name: path for name, path in files.items() if large == (path.stat().st_size > LARGE)}
     packed = io.BytesIO()

@@ -4,7 +4,9 @@ from d2lmini import models, plotting  # noqa: F401, which tell NEEDS what they n
 from d2lmini._lazy import NEEDS
 
 PACKED = ("d2lmini", "array_api_compat", "lazy_loader")  # what the page's Python gets
-LEFT_OUT = ("torch", "cupy", "dask", "tests", "__pycache__")  # folders of them
+# Folders and files of them that no cell of a page imports: what needs PyTorch, a shell, or pytest.
+LEFT_OUT = {"torch", "cupy", "dask", "tests", "__pycache__", "README.md", "distributed.py"}
+LEFT_OUT |= {"__main__.py", "notebook.py", "plugin.py", "translator.py", "training.py"}
 # What reads the large files, by what is imported: they come when it is used.
 MODELS = ("d2lmini.models", "d2lmini.names", "d2lmini.NameEncoder")
 # Together these import what a first Run imports: a cell that draws, and one that checks.

@@ -76,7 +76,7 @@ class Book:
             else:
                 cover = self.cover(document)
             heads.append(self.set_up(document, number))
-        main = self.tag("main", class_="content text")
+        main = self.tag("main", class_="content reading")
         main.extend([cover, self.contents(), *self.documents])
         for needless in main.select(f"{HEADERLINK}, .only-dark, .cell_output:has(.d2l-todo)"):
             needless.decompose()

@@ -98,17 +98,18 @@
     const link = element("a", {
       href: `${HERE}${address}?q=${encodeURIComponent(text)}${hit.anchor && `#${hit.anchor}`}`,
     }, element("span", { className: "found-title" }, hit.title));
-    if (hit.anchor) link.append(element("span", { className: "found-page" }, title));
+    if (hit.anchor) link.append(" ", element("span", { className: "found-page" }, title));
     return element("li", {}, link, excerpt(hit, text));
   };
 
   // Show below a field what is found for what stands in it.
   const answer = (field, most) => {
     const says = element("p", { className: "found-says" });
-    says.role = "status";
+    const heard = element("p", { className: "found-heard" }); // a listener hears it when nobody types any more
+    heard.role = "status";
     const list = element("ol", { className: "found" });
-    const below = element("div", { className: "found-box", hidden: true }, says, list);
-    let asked;
+    const below = element("div", { className: "found-box", hidden: true }, says, heard, list);
+    let asked, waiting;
     const show = async () => {
       const text = field.value.trim();
       if (text === asked) return;
@@ -132,6 +133,8 @@
         says.append(`${found.length} ${found.length === 1 ? "place" : "places"}${rest}`);
       }
       list.replaceChildren(...found.slice(0, most).map((hit) => row(hit, about)));
+      clearTimeout(waiting);
+      waiting = setTimeout(() => { heard.textContent = says.textContent; }, 700);
     };
     field.addEventListener("input", show);
     field.addEventListener("focus", () => load().catch(() => {}));
@@ -152,6 +155,10 @@
   const dialog = document.getElementById("search-dialog");
   const dialogField = dialog?.querySelector("input");
   if (dialogField) dialog.append(answer(dialogField, AT_ONCE).below);
+  // One Escape closes it: a field of the type "search" would be emptied by the first.
+  dialogField?.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") event.preventDefault(), dialog.close();
+  });
   const results = document.getElementById("search-results");
   if (results) {
     const field = document.querySelector("main .search-field input");

@@ -50,7 +50,11 @@ class Cell {
     this.status.setAttribute("role", "status");
     this.bar = root.querySelector(".live-bar");
     this.bar.classList.remove("live-said");
-    this.bar.replaceChildren(...Object.values(this.buttons), this.status);
+    this.bar.replaceChildren(make("div", { className: "live-tools" }, ...Object.values(this.buttons)), this.status);
+    const named = this.exercise ? `Your answer: ${root.closest("section").querySelector("h3")?.firstChild.nextSibling?.textContent ?? ""}` : `Cell ${number}`;
+    root.setAttribute("role", "group");
+    root.setAttribute("aria-label", named);
+    this.name = this.exercise ? named : `Code of cell ${number}`;
     this.out = make("div", { className: "live-output" });
     this.out.dataset.liveOutput = "";
     this.out.setAttribute("aria-live", "polite");
@@ -66,20 +70,27 @@ class Cell {
   /** Put the editor over the code. */
   open() {
     this.area ??= editor(this.pre, this.code, {
+      name: this.name,
+      explained: this !== live[0] && this !== live[1],
       changed: () => this.changed(),
       run: (next) => { this.run(); if (next) this.next?.edit(); },
     });
-    if (!this.area.closest("details")) this.buttons.edit.tabIndex = -1; // the field is the stop before it
+    if (!this.area.closest("details")) { // the field is the stop before it, and says what it is
+      this.buttons.edit.tabIndex = -1;
+      this.buttons.edit.setAttribute("aria-hidden", "true");
+    }
   }
   get state() { return this.out.dataset.state; }
   set state(state) {
     this.out.dataset.state = state;
     this.root.classList.toggle("live-failed", state === "error");
-    this.out.setAttribute("aria-busy", state === "loading" || state === "running");
-    const busy = waiting.includes(this);
-    this.buttons.stop.disabled = !busy;
-    this.buttons.run.disabled = busy;
-    this.buttons.reset.disabled = !this.edited && state === "idle";
+    const busy = waiting.includes(this), { run, stop, reset } = this.buttons;
+    this.root.classList.toggle("live-busy", busy);
+    run.setAttribute("aria-disabled", busy); // it keeps the focus
+    if (!busy && document.activeElement === stop) run.focus();
+    stop.hidden = !busy;
+    if (this.edited || state !== "idle") reset.hidden = false;
+    else if (document.activeElement !== reset) reset.hidden = true;
   }
   write(code) {
     this.written = code;
@@ -105,15 +116,15 @@ class Cell {
     this.clear();
     this.state = "idle";
     this.say("");
-    this.changed();
     this.buttons.run.focus();
+    this.changed();
   }
   clear() {
     this.pieces = [];
     this.out.replaceChildren();
     this.root.classList.remove("live-shown");
   }
-  say(text) { this.status.innerHTML = text; }
+  say(text) { if (this.status.innerHTML !== text) this.status.innerHTML = text; }
   /** Say what is loaded, and show how much of it there is; said once, for those who hear it. */
   load(text, share) {
     const bar = this.status.querySelector("progress");
@@ -128,7 +139,6 @@ class Cell {
     this.clear();
     this.state = "loading";
     this.say(waiting.length > 1 ? "Waiting …" : "Starting …");
-    if (document.activeElement === this.buttons.run) this.buttons.stop.focus();
     worker ??= start();
     const page = cells.map(({ id, code }) => ({ id, code }));
     worker.postMessage({ id: this.id, page, settings: sent });
@@ -137,11 +147,15 @@ class Cell {
     this.root.classList.add("live-shown");
     withShow(({ show }) => show(this.out, piece, cellOf));
   }
+  /** What the card of an exercise says, in a line. */
+  verdict() {
+    const card = this.out.querySelector(".d2l-check")?.cloneNode(true);
+    for (const more of card?.querySelectorAll("dl, p, [aria-hidden]") ?? []) more.remove();
+    return card && make("i", {}, card.textContent.trim()).innerHTML;
+  }
   end(state, text) {
-    const at = document.activeElement;
     this.state = state;
-    this.say(text);
-    if (at === this.buttons.stop) this.buttons.run.focus();
+    this.say(this.verdict() ?? text);
     if (state === "done") noteRun();
     if (this.exercise && this.out.querySelector(".d2l-pass")) {
       keep((page) => { page.solved = [...new Set([...page.solved, this.id])]; });
@@ -262,7 +276,7 @@ function comeNear() {
 // A browser looks around each new field for what it could fill in, and would lay out all that a phone
 // has left for later (theme.mjs) at once.
 const openAll = () => { for (const cell of live) cell.open(); };
-if ("laidOut" in document.documentElement.dataset || matchMedia("(min-width: 992px)").matches) openAll();
+if ("laidOut" in document.documentElement.dataset || matchMedia("(min-width: 980px)").matches) openAll();
 else addEventListener("laidout", openAll, { once: true });
 markSolved();
 addEventListener("storage", markSolved); // solved in another window

@@ -25,12 +25,12 @@ export function colour(pre, code) {
 }
 
 /** Put the editor over a block of code; return its text area. */
-export function editor(pre, code, { changed, run }) {
+export function editor(pre, code, { name, explained, changed, run }) {
   const area = document.createElement("textarea");
   Object.assign(area, { value: code, rows: 1, spellcheck: false, wrap: "off", autocapitalize: "off", autocomplete: "off" });
   area.setAttribute("autocorrect", "off");
-  area.setAttribute("aria-label", "Code");
-  area.setAttribute("aria-description", HINT);
+  area.setAttribute("aria-label", name);
+  if (!explained) area.setAttribute("aria-description", HINT);
   const box = pre.closest(".highlight");
   box.classList.add("live-code");
   pre.before(area);

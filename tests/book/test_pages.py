@@ -75,6 +75,12 @@ def test_one_style_sheet_whose_fonts_and_pictures_are_there(built):
         assert sum("_static/style.css?v=" in tag["href"] for tag in styles) == 1
 
 
+@each()
+def test_no_letter_of_a_formula_is_lost_to_a_screen_reader(path):
+    """A token of MathML holds text and nothing else, or a reader says nothing for it."""
+    assert re.findall(r"<m[ion](?: [^>]*)?><.{20}", path.read_text("utf8")) == []
+
+
 def test_fonts_hold_what_is_drawn(built):
     """No glyph that a page uses was left out."""
     fonts = built / "_static" / "katex" / "fonts"

@@ -11,7 +11,7 @@ from scripts import serve
 
 # Fonts, and on a phone the sections that are laid out one by one.
 SETTLED = """document.fonts.ready.then(() => new Promise(done => {
-    const later = () => [...document.querySelectorAll('.text > section section')]
+    const later = () => [...document.querySelectorAll('.reading > section section')]
         .some(one => getComputedStyle(one).contentVisibility === 'auto');
     const look = () => later() ? setTimeout(look, 50) : done();
     look();

@@ -93,7 +93,7 @@ SMALL_WORDS = """async (wanted) => {
 SMALL_DRAWINGS = """() => [...document.querySelectorAll('article .d2lmini-figure img')]
     .filter(image => image.checkVisibility())
     .map(image => [image.getBoundingClientRect(),
-        image.closest('.d2lmini-figure').getBoundingClientRect().width, image.alt])
+        Math.min(640, image.closest('.d2lmini-figure').getBoundingClientRect().width), image.alt])
     .filter(([box, column]) => box.width < .75 * column || box.height > 700)
     .map(([box, column, alt]) =>
         `${box.width.toFixed()} x ${box.height.toFixed()} of ${column}: ${alt.slice(0, 60)}`)"""

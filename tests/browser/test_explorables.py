@@ -136,20 +136,41 @@ LEAST_CONTRAST = """svg => {
 }"""
 
 
-def test_a_finger_turns_the_query(visit):
+def test_a_finger_turns_the_query_and_does_not_move_the_page(visit):
     tab, _, says = opened(visit, "lookup", width=390, has_touch=True)
     tab.locator(".ex-hand").scroll_into_view_if_needed()
     hand = tab.locator(".ex-hand").bounding_box()
-    plane = tab.locator(".ex-drawing svg").first.bounding_box()
-    tab.mouse.move(hand["x"] + 4, hand["y"] + 4)
-    tab.mouse.down()
-    tab.mouse.move(plane["x"] + plane["width"] / 2, plane["y"] + 20, steps=5)
-    tab.mouse.up()
-    expect(says).to_contain_text("the key (0, 1)")
-    touch = "part => getComputedStyle(part).touchAction"
-    assert tab.locator("g:has(> .ex-hand)").evaluate(touch) == "none"
     reach = tab.locator("circle[fill=transparent]").bounding_box()
-    assert min(reach["width"], reach["height"]) >= 24
+    assert min(reach["width"], reach["height"]) >= 44
+    at, x = tab.evaluate("scrollY"), hand["x"] + hand["width"] / 2
+    finger = tab.context.new_cdp_session(tab)
+
+    def touch(kind, *points):
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
+
+    touch("touchStart", {"x": x, "y": hand["y"] + 4})
+    for step in range(1, 11):
+        touch("touchMove", {"x": x - 9 * step, "y": hand["y"] - 6 * step})
+    touch("touchEnd")
+    expect(says).to_contain_text("the key (0, 1)")
+    assert tab.evaluate("scrollY") == at
+
+
+def test_the_arrow_goes_as_far_as_its_slider_and_the_line_of_arithmetic_follows(visit):
+    tab, found, says = opened(visit, "lookup")
+    length = found.locator("input").nth(1)
+    length.focus()
+    tab.keyboard.press("End")
+    ends = "line => [+line.getAttribute('x2') - 112, +line.getAttribute('y2') - 122]"
+    x, y = tab.locator("line.ex-query").evaluate(ends)
+    assert (x**2 + y**2) ** 0.5 == pytest.approx(102, abs=1)  # the edge of the plane: six rings
+    found.locator("input").first.focus()
+    tab.keyboard.press("Home")  # 180 degrees: two keys are equally far
+    expect(says).to_contain_text("fits the keys (0, 1) and (0, 0) equally well")
+    assert "then make it longer" not in says.inner_text()
+    expect(found.locator(".ex-slider b").first).to_have_text("−180°")
+    line = tab.locator(".ex-sum").inner_text()
+    assert line.startswith("0.0") and line.endswith(tab.locator(".idea .ex-large").text_content())
 
 
 def test_a_name_is_answered_at_each_key_press(visit):

@@ -16,7 +16,6 @@ from d2lmini import (
     linear_attention,
     linformer_attention,
     lsh_attention,
-    softmax,
     tiled_attention,
 )
 
@@ -47,15 +46,6 @@ def test_more_than_one_tile_of_the_usual_size(xp, n, m, causal):
         assert_close(output, attention(query, key, value, **options).output, scale=4)
 
 
-@pytest.mark.parametrize("block_size", [None, 2])
-@pytest.mark.parametrize("scale", [0.3, -1.0, 0.0, 5])
-def test_a_scale_of_ones_own(xp, scale, block_size):
-    query, key, value = random(xp, 0, 5, 4), random(xp, 1, 6, 4), random(xp, 2, 6, 3)
-    weights = softmax(query @ key.mT * scale)
-    output = tiled_attention(query, key, value, scale=scale, block_size=block_size)
-    assert_close(output, weights @ value, scale=4)
-
-
 @each_dtype
 @pytest.mark.parametrize("block_size", [None, 2])
 def test_every_dtype_is_kept_and_as_close_as_it_can_be(xp, dtype, block_size):
@@ -63,13 +53,6 @@ def test_every_dtype_is_kept_and_as_close_as_it_can_be(xp, dtype, block_size):
     output = tiled_attention(*arrays, causal=True, block_size=block_size)
     assert output.dtype == arrays[0].dtype
     assert_close(output, oracles.attention(*arrays, is_causal=True)[0], scale=4)
-
-
-def test_sums_of_half_precision_do_not_stall(xp):
-    ones = xp.ones((4000, 1), dtype=xp.float16)
-    for block_size in (None, 300):
-        output = tiled_attention(ones[:1], ones, ones, block_size=block_size)
-        assert float(output[0, 0]) == 1
 
 
 @pytest.mark.parametrize("size", [1, 50, 1e4])

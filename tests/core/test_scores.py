@@ -73,24 +73,6 @@ def test_score_is_its_definition(xp, dtype, name):
 
 
 @each_score
-def test_batch_axes_broadcast(xp, name):
-    score, loop = library_and_loop(name, xp)
-    for q_batch, k_batch in [((), (2,)), ((2, 1), (4,)), ((1, 3), (2, 1)), ((2, 0), (2, 0))]:
-        query, key = random(xp, 2, *q_batch, 2, 3), random(xp, 3, *k_batch, 4, 3)
-        assert_close(score(query, key), oracles.scores(query, key, loop), scale=50)
-
-
-@each_score
-@pytest.mark.parametrize("n, m, d", [(0, 2, 3), (2, 0, 3), (0, 0, 3), (2, 4, 0)])
-def test_axes_of_size_zero(xp, name, n, m, d):
-    """Vectors without components are all alike: their score is 0."""
-    score, _ = library_and_loop(name, xp, d_q=d, d_k=d)
-    scores = score(xp.zeros((n, d), dtype=xp.float64), xp.zeros((m, d), dtype=xp.float64))
-    assert tuple(scores.shape) == (n, m)
-    assert not xp.any(scores != 0)
-
-
-@each_score
 @many
 @given(data=st.data())
 def test_score_of_any_vectors(xp, name, data):
@@ -103,6 +85,16 @@ def test_score_of_any_vectors(xp, name, data):
     expected = oracles.scores(query, key, loop)
     size = 1 + 100 * np.abs(query).max() * np.abs(key).max()
     assert_close(score(xp.asarray(query), xp.asarray(key)), expected, scale=size)
+
+
+@each_score
+@pytest.mark.parametrize("n, m, d", [(0, 2, 3), (2, 0, 3), (0, 0, 3), (2, 4, 0)])
+def test_axes_of_size_zero(xp, name, n, m, d):
+    """Vectors without components are all alike: their score is 0."""
+    score, _ = library_and_loop(name, xp, d_q=d, d_k=d)
+    scores = score(xp.zeros((n, d), dtype=xp.float64), xp.zeros((m, d), dtype=xp.float64))
+    assert tuple(scores.shape) == (n, m)
+    assert not xp.any(scores != 0)
 
 
 def test_scores_by_hand(xp):
@@ -158,24 +150,6 @@ def test_nan_stays_in_its_row_and_column(xp, name):
 # Kinds and bad input
 
 
-@each_score
-def test_integers_become_the_default_float(xp, name):
-    default = xp.asarray(0.0).dtype
-    score, loop = library_and_loop(name, xp, dtype=dtype_name(xp.asarray(0.0)))
-    query, key = xp.asarray([[1, 2, 0]]), xp.asarray([[3, 0, 1], [1, 1, 5]])
-    scores = score(query, key)
-    assert scores.dtype == default
-    assert_close(scores, oracles.scores(query, key, loop), scale=100)
-
-
-@each_score
-@pytest.mark.parametrize("narrow, wide", [("float16", "float32"), ("float32", "float64")])
-def test_the_wider_float_wins(xp, name, narrow, wide):
-    score, _ = library_and_loop(name, xp, dtype=narrow)
-    narrow_query, wide_key = random(xp, 0, 2, 3, dtype=narrow), random(xp, 1, 4, 3, dtype=wide)
-    assert dtype_name(score(narrow_query, wide_key)) == wide
-
-
 @pytest.mark.parametrize("name", ["dot product", "scaled dot product", "cosine", "gaussian"])
 def test_vectors_of_two_lengths_need_another_score(xp, name):
     score, _ = library_and_loop(name, xp)
@@ -192,13 +166,6 @@ def test_shapes_that_do_not_fit(xp, name):
         score(xp.zeros((2, 3)), xp.zeros(3))
     with pytest.raises(ValueError, match=r"query \(2, 1, 3\) and key \(5, 1, 3\)"):
         score(xp.zeros((2, 1, 3)), xp.zeros((5, 1, 3)))
-
-
-@each_score
-def test_lists_are_turned_away(xp, name):
-    score, _ = library_and_loop(name, xp)
-    with pytest.raises(TypeError, match=r"key must be .* got list"):
-        score(xp.zeros((1, 3)), [[1.0, 2.0, 3.0]])
 
 
 def test_parameters_that_do_not_fit(xp):
@@ -251,38 +218,6 @@ def test_numbers_given_as_numpys_do_not_widen_the_result(xp):
 
 
 # Inputs and gradients
-
-
-@each_score
-def test_inputs_are_not_written_to(xp, name):
-    score, _ = library_and_loop(name, xp)
-    query, key = random(xp, 0, 2, 3), random(xp, 1, 4, 3)
-    before = query.tolist(), key.tolist()
-    score(query, key)
-    assert (query.tolist(), key.tolist()) == before
-
-
-@each_score
-def test_read_only_and_strided_vectors(name):
-    import array_api_compat.numpy as xp
-
-    score, loop = library_and_loop(name, xp)
-    table = np.random.default_rng(9).standard_normal((3, 8))
-    table.flags.writeable = False
-    query, key = table.T[::-1], np.broadcast_to(table[:, 5], (2, 3))
-    assert_close(score(query, key), oracles.scores(query, key, loop), scale=20)
-
-
-@needs_torch
-@each_score
-def test_gradients_are_right(name):
-    import array_api_compat.torch as xp
-    import torch
-
-    score, _ = library_and_loop(name, xp)
-    query, key = random(xp, 0, 2, 2, 3).requires_grad_(), random(xp, 1, 4, 3).requires_grad_()
-    assert torch.autograd.gradcheck(score, (query, key))
-    assert torch.autograd.gradgradcheck(score, (query, key))
 
 
 @needs_torch

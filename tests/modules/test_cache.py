@@ -128,16 +128,6 @@ def test_without_causal_the_tokens_of_one_piece_see_each_other():
     assert_close(output, attend(x[:, 2:], x).output, **EXACT)
 
 
-def test_two_sequences_need_two_caches():
-    attend, x, y = layer(), sequence(), sequence()
-    one, other = KeyValueCache(), KeyValueCache()
-    for t in range(6):
-        first = attend(x[:, t : t + 1], causal=True, cache=one).output
-        second = attend(y[:, t : t + 1], causal=True, cache=other).output
-    assert_close(first[:, 0], attend(x, causal=True).output[:, 5], **EXACT)
-    assert_close(second[:, 0], attend(y, causal=True).output[:, 5], **EXACT)
-
-
 def test_fewer_key_value_heads_make_a_smaller_cache():
     sizes = []
     for kv_heads in (4, 2, 1):

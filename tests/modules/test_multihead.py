@@ -228,54 +228,12 @@ def test_both_paths_have_the_same_gradients(kind):
         assert_close(fused, weights, **EXACT)
 
 
-@pytest.mark.parametrize("training", [True, False])
-@either_path
-def test_a_query_without_keys_gets_nothing_but_the_bias(training, need_weights):
-    attend = layer(bias=True).train(training)
-    output, weights = attend(
-        sequence(), mask=padding_mask(torch.tensor([0, 5]), 5), need_weights=need_weights
-    )
-    assert_close(output[0], attend.w_o.bias.expand(5, 8), **EXACT)
-    assert weights is None or not weights[0].any()
-
-
-@either_path
-@pytest.mark.parametrize("shape", [(5, 8), (2, 5, 8), (3, 2, 5, 8), (0, 5, 8), (2, 0, 8)])
-def test_any_number_of_leading_axes(shape, need_weights):
-    attend = layer()
-    output, weights = attend(sequence(*shape), causal=True, need_weights=need_weights)
-    assert output.shape == shape
-    if need_weights:
-        assert weights.shape == (*shape[:-2], 2, shape[-2], shape[-2])
-
-
-@either_path
-def test_more_queries_than_keys_and_none_at_all(need_weights):
-    attend, x = layer(), sequence()
-    output = attend(x, x[:, :2], causal=True, need_weights=need_weights).output
-    assert not output[:, :3].any()
-    assert output[:, 3:].any()
-    assert not attend(x, x[:, :0], need_weights=need_weights).output.any()
-
-
 @either_path
 def test_a_batch_of_no_values(need_weights):
     output = layer()(
         sequence(1, 2, 8), sequence(1, 3, 8), sequence(0, 3, 8), need_weights=need_weights
     ).output
     assert output.shape == (0, 2, 8)
-
-
-@either_path
-def test_large_half_precision_scores_do_not_overflow(need_weights):
-    attend = MultiHeadAttention(64, 1).half()
-    for linear in (attend.w_q, attend.w_k, attend.w_v, attend.w_o):
-        nn.init.eye_(linear.weight)
-    query = torch.full((1, 1, 64), 32.0, dtype=torch.float16)
-    key = torch.cat([query, query / 2], dim=1)
-    value = torch.tensor([1.0, 2.0]).half()[None, :, None].expand(1, 2, 64)
-    output, _ = attend(query, key, value, need_weights=need_weights)
-    assert_close(output, torch.ones_like(output))
 
 
 # The function and the module
@@ -357,16 +315,6 @@ def test_a_mask_per_item_when_only_the_keys_have_a_batch(need_weights):
     assert_close(output[1], attend(query, key[1]).output, **EXACT)
 
 
-@either_path
-def test_batch_axes_broadcast(need_weights):
-    attend = layer()
-    query, key, value = sequence(2, 1, 3, 8), sequence(4, 5, 8), sequence(1, 4, 5, 8)
-    output = attend(query, key, value, need_weights=need_weights).output
-    assert output.shape == (2, 4, 3, 8)
-    one = attend(query[1, 0], key[2], value[0, 2]).output
-    assert_close(output[1, 2], one, **EXACT)
-
-
 # Weights and dropout
 
 
@@ -377,36 +325,6 @@ def test_weights_are_per_head_and_before_dropout():
     assert_close(noisy.weights.sum(dim=-1), torch.ones(2, 2, 5).double(), **EXACT)
     assert_close(noisy.weights, attend.eval()(x, need_weights=True).weights, **EXACT)
     assert not torch.allclose(noisy.weights[:, 0], noisy.weights[:, 1])
-
-
-def test_weights_are_not_returned_unasked():
-    attend, x = layer(), sequence()
-    none_at_all = attend(x[:, :0])
-    with torch.autograd.forward_ad.dual_level():
-        in_forward_mode = attend(x)
-    assert none_at_all.weights is None
-    assert in_forward_mode.weights is None
-
-    def one(x):
-        output, weights = attend(x)
-        assert weights is None
-        return output
-
-    assert_close(torch.func.vmap(one)(x), attend(x).output, **EXACT)
-
-
-@either_path
-def test_dropout_is_for_training_only(need_weights):
-    attend, x = layer(dropout=0.5), sequence()
-    attend.train()
-    noisy = [attend(x, need_weights=need_weights).output for _ in range(2)]
-    assert not torch.allclose(*noisy)
-    attend.eval()
-    quiet = [attend(x, need_weights=need_weights).output for _ in range(2)]
-    assert torch.equal(*quiet)
-    plain = layer()
-    plain.load_state_dict(attend.state_dict())
-    assert_close(quiet[0], plain(x).output, **EXACT)
 
 
 @either_path
@@ -426,23 +344,6 @@ def test_all_weights_dropped(need_weights):
     output.sum().backward()
     assert not output.any()
     assert torch.isfinite(x.grad).all()
-
-
-@either_path
-def test_nothing_is_kept_on_the_module(need_weights):
-    attend = layer(dropout=0.5).train()
-    before = set(vars(attend)), set(attend.state_dict()), list(attend.buffers())
-    attend(sequence(), causal=True, need_weights=need_weights)
-    assert (set(vars(attend)), set(attend.state_dict()), list(attend.buffers())) == before
-    assert not any(isinstance(x, torch.Tensor) for x in vars(attend).values())
-
-
-@either_path
-def test_inputs_are_not_written_to(need_weights):
-    attend, x, mask = layer(), sequence(), torch.rand(5, 5) < 0.7
-    versions = x._version, mask._version
-    attend(x, mask=mask, causal=True, need_weights=need_weights)
-    assert (x._version, mask._version) == versions
 
 
 # What PyTorch offers its modules
@@ -548,16 +449,6 @@ def test_forward_mode(need_weights, which):
     assert_close(tangent, slope(output, x, direction), rtol=1e-6, atol=1e-7)
 
 
-def test_double_backward_through_the_weights():
-    attend = layer(4, 2)
-    x = sequence(1, 3, 4).requires_grad_()
-
-    def output(x):
-        return attend(x, causal=True, need_weights=True).output
-
-    assert torch.autograd.gradgradcheck(output, (x,), fast_mode=True)
-
-
 @either_path
 def test_gradients_of_the_parameters_are_the_slopes(need_weights):
     attend = layer(4, 2, num_kv_heads=1, bias=True)
@@ -615,12 +506,6 @@ def test_autocast(need_weights, dtype):
     assert_close(output.float(), expected, rtol=0.1, atol=0.1)
     if need_weights:
         assert_close(weights.float().sum(dim=-1), torch.ones(2, 2, 5), rtol=0.02, atol=0.02)
-
-
-def test_it_can_be_exported():
-    attend, x = layer(), sequence()
-    exported = torch.export.export(attend, (x,), {"causal": True}).module()
-    assert_close(exported(x, causal=True).output, attend(x, causal=True).output, **EXACT)
 
 
 # Bad input
@@ -681,13 +566,6 @@ def test_a_mask_that_fits_neither_all_heads_nor_each(shape, need_weights):
         layer()(X, mask=mask, need_weights=need_weights)
 
 
-@either_path
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.uint8], ids=str)
-def test_a_mask_in_the_opposite_convention_is_turned_away(dtype, need_weights):
-    with pytest.raises(TypeError, match=rf"boolean \(True = may attend\), got {dtype}.*mask != 0"):
-        layer()(X, mask=torch.zeros(5, 5, dtype=dtype), need_weights=need_weights)
-
-
 KINDS = {
     "NumPy query": ((X.numpy(),), {}, "query must be a PyTorch tensor, got a NumPy array"),
     "NumPy value": ((X, X, X.numpy()), {}, "value must be a PyTorch tensor, got a NumPy array"),
@@ -717,12 +595,6 @@ def test_integers_become_the_dtype_of_the_weights(dtype):
     attend = layer()
     ones = torch.ones(2, 3, 8, dtype=dtype)
     assert_close(attend(ones).output, attend(ones.double()).output, **EXACT)
-
-
-def test_its_own_causal_option_is_the_mask():
-    attend, x = layer(), sequence()
-    expected = attend(x, mask=causal_mask(5, like=x)).output
-    assert_close(attend(x, causal=True).output, expected, **EXACT)
 
 
 @pytest.fixture

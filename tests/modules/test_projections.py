@@ -43,12 +43,6 @@ def test_it_is_three_matrix_products(sizes, widths, shape, bias):
     assert (query is result.query) and (key is result.key) and (value is result.value)
 
 
-def test_each_token_is_projected_by_itself():
-    project, x = QKVProjection(8, 4).double(), sequence(5, 8)
-    for t in range(5):
-        assert_close(project(x[t : t + 1]).key[0], project(x).key[t], **EXACT)
-
-
 def test_parameters_are_counted():
     def count(module):
         return sum(p.numel() for p in module.parameters())
@@ -74,23 +68,6 @@ def test_it_is_attention_over_its_projections(causal, masked, training):
     assert_close(result, expected, **EXACT)
     if masked:
         assert not result.output[0].any()
-
-
-def test_only_the_product_of_w_q_and_w_k_matters():
-    module, x = SelfAttention(8, 4).double(), sequence()
-    expected = module(x)
-    mix = torch.randn(4, 4, dtype=torch.float64) + 3 * torch.eye(4)
-    with torch.no_grad():
-        module.project.w_q.weight.copy_(mix.T @ module.project.w_q.weight)
-        module.project.w_k.weight.copy_(torch.linalg.inv(mix) @ module.project.w_k.weight)
-    assert_close(module(x), expected, rtol=1e-9, atol=1e-9)
-
-
-def test_nothing_is_kept_on_the_module():
-    module = SelfAttention(8)
-    before = set(vars(module)), set(vars(module.project)), set(module.state_dict())
-    module(sequence(dtype=torch.float32), causal=True)
-    assert (set(vars(module)), set(vars(module.project)), set(module.state_dict())) == before
 
 
 # What PyTorch offers its modules

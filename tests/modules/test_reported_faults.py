@@ -14,7 +14,6 @@ torch = pytest.importorskip("torch")
 
 from comparing import no_nan_in_backward, uses_torch_func  # noqa: E402
 from torch import nn  # noqa: E402
-from torch.nn import functional  # noqa: E402
 from torch.testing import assert_close  # noqa: E402
 
 from d2lmini import (  # noqa: E402
@@ -246,13 +245,6 @@ def test_a_mask_of_two_axes_is_never_one_of_batch_and_keys(need_weights):
         attend(query[:2], key[:2], mask=mask[:2], need_weights=need_weights)
 
 
-@source("pytorch#193728-layer")
-@either_path
-def test_each_key_needs_one_value(need_weights):
-    with pytest.raises(ValueError, match="5 keys and 6 values"):
-        layer()(sequence(), sequence(2, 5, 8), sequence(2, 6, 8), need_weights=need_weights)
-
-
 @source("pytorch#122959-layer", "OmDet#19-layer", "movie-gen#8-layer")
 def test_the_first_axis_is_the_batch():
     _, weights = layer(4, 2)(sequence(2, 3, 4), need_weights=True)
@@ -263,18 +255,6 @@ def test_the_first_axis_is_the_batch():
 def test_a_width_that_the_heads_do_not_divide_is_an_error_when_the_layer_is_made():
     with pytest.raises(ValueError, match="embed_dim = 100 is not divisible by num_heads = 3"):
         MultiHeadAttention(100, 3)
-
-
-@source("FuxiCTR#30")
-def test_heads_are_pieces_of_each_token(xp):
-    heads = split_heads(xp.reshape(xp.arange(16), (1, 2, 8)), 2)
-    assert heads[0, 0].tolist() == [[0, 1, 2, 3], [8, 9, 10, 11]]
-
-
-@source("jsbaan/transformer-from-scratch#6", "Chinese-Text-Classification#10")
-def test_pieces_of_one_token_are_merged(xp):
-    merged = merge_heads(xp.reshape(xp.arange(8), (1, 2, 2, 2)))
-    assert merged[0].tolist() == [[0, 1, 4, 5], [2, 3, 6, 7]]
 
 
 @source("pytorch#27623-layer", "pytorch#41070-layer", "pytorch#120793-layer", "d2l-en#2056-layer")
@@ -309,23 +289,6 @@ def test_in_cross_attention_the_mask_is_that_of_the_keys(need_weights):
 
 
 # Scale, dtype, rounding
-
-
-@source("ViT-CIFAR#11-layer", "DL4Proteins#12-layer", "set_transformer#18-layer", "dfdx#171-layer")
-@either_path
-def test_the_scale_is_that_of_a_head(need_weights):
-    attend, x = layer(64, 4), 0.2 * sequence(1, 3, 64)
-    q, k, v = (split_heads(w(x), 4) for w in (attend.w_q, attend.w_k, attend.w_v))
-    heads = functional.scaled_dot_product_attention(q, k, v, scale=1 / 4)
-    expected = attend.w_o(merge_heads(heads))
-    assert_close(attend(x, need_weights=need_weights).output, expected, **EXACT)
-
-
-@source("pytorch#14224-layers")
-def test_integers_are_numbers_too():
-    x = torch.ones(1, 2, 4, dtype=torch.int64)
-    for module in (MultiHeadAttention(4, 2), SelfAttention(4)):
-        assert_close(module(x).output, module(x.float()).output)
 
 
 @source("pytorch#34060-layer", "TabPFN#800-layer", "unsloth#9708-layer")

@@ -37,6 +37,11 @@ d.attention(numbers, numbers, numbers, score=d.cosine_score)
 d.attention(numbers, numbers, numbers, score=lambda q, k: d.gaussian_score(q, k, width=2.0))
 d.attention(numbers, numbers, numbers, score=lambda q, k: d.bilinear_score(q, k, numbers))
 
+assert_type(d.causal_mask(3), NDArray[Any])
+assert_type(d.alibi_bias(2, 3), NDArray[Any])
+result = d.attention(numbers, numbers, numbers, scale=0.5, bias=d.alibi_bias(1, 3)[0])
+turned: NDArray[np.float64] = d.rotary(numbers[:, :2], layout="halves", positions=counts[0])
+
 # PyTorch in, PyTorch out
 
 found = d.attention(tensor, tensor, tensor, mask=d.causal_mask(3, like=tensor))
@@ -46,7 +51,9 @@ loss: torch.Tensor = found.weights.sum()
 assert_type(d.softmax(tensor, axis=0), torch.Tensor)
 assert_type(d.additive_score(tensor, tensor, tensor, tensor, tensor[0]), torch.Tensor)
 layer = d.MultiHeadAttention(4, 2, num_kv_heads=1)
-cache = d.KeyValueCache(window=8)
+cache = d.KeyValueCache(window=8, sinks=2)
+assert_type(d.alibi_bias(2, 3, like=tensor), torch.Tensor)
+assert_type(layer.to_torch(), torch.nn.MultiheadAttention)
 assert_type(layer(tensor, causal=True, cache=cache).output, torch.Tensor)
 assert_type(layer(tensor).weights, torch.Tensor | None)
 assert_type(layer(tensor, need_weights=True).weights, torch.Tensor)

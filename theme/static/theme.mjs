@@ -57,7 +57,7 @@ for (const name of ["localStorage", "sessionStorage"]) {
   }, true);
 
   // Drawers are popovers; one closes when a place on this page is chosen in it.
-  for (const drawer of all(".book, .page-toc")) drawer.addEventListener("click", ({ target }) => {
+  for (const drawer of all(".book")) drawer.addEventListener("click", ({ target }) => {
     if (target.closest("a[href^='#']") && drawer.matches(":popover-open")) drawer.hidePopover();
   });
 
@@ -72,7 +72,7 @@ for (const name of ["localStorage", "sessionStorage"]) {
   new MutationObserver(() => whenIdle(look)).observe(one("#main-content"), { subtree: true, childList: true });
 
   // The contents beside a page follow the reader. Exercises have one line for all.
-  const panel = one(".page-toc");
+  const panel = one(".book");
   const lines = all(".page-toc ul ul a[href^='#']").filter((link) => !link.closest("[href='#exercises'] + ul"))
     .map((link) => [link, document.getElementById(decodeURIComponent(link.hash.slice(1)))]).filter(([, section]) => section);
   let marked;
@@ -83,15 +83,17 @@ for (const name of ["localStorage", "sessionStorage"]) {
     marked?.removeAttribute("aria-current");
     here?.setAttribute("aria-current", "true");
     marked = here;
-    if (here) panel.scrollTop = here.offsetTop - panel.clientHeight / 2;
+    if (!here || !wide) return;
+    const [line, room] = [here, panel].map((box) => box.getBoundingClientRect());
+    if (line.top < room.top + 40 || line.bottom > room.bottom - 40) panel.scrollTop += line.top - room.top - room.height / 2;
   };
   addEventListener("scroll", () => requestAnimationFrame(follow), { passive: true });
   addEventListener("resize", follow);
 
   // On a phone, sections that are far below have not been laid out yet (theme.css). Now they are, one by
   // one, so that no tap waits for all of them.
-  const wide = matchMedia("(min-width: 992px)").matches;
-  const far = wide ? [] : all(".text > section section");
+  const wide = matchMedia("(min-width: 1240px)").matches; // the contents stand beside the page
+  const far = matchMedia("(min-width: 980px)").matches ? [] : all(".reading > section section");
   const layOut = () => {
     const section = far.shift();
     if (section) {

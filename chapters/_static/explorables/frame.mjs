@@ -70,7 +70,9 @@ export function dragged(drawing, part, move) {
     const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(drawing.getScreenCTM().inverse());
     move(place.x, place.y);
   };
+  // A finger that begins on it does not move the page: for a part of a drawing `touch-action` is not enough.
   part.style.touchAction = "none";
+  part.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
   part.addEventListener("pointerdown", (event) => {
     event.preventDefault();
     part.setPointerCapture(event.pointerId);

@@ -1,0 +1,152 @@
+"""How a chapter looks: quiet code, two right edges, one face that comes without moving anything."""
+
+import re
+import time
+
+import pytest
+
+from tests.book.building import CHAPTERS
+
+PAGES = pytest.mark.parametrize("page", CHAPTERS)
+# How much of the height before the exercises is text that somebody wrote.
+PROSE = """() => {
+    const end = document.querySelector('#exercises').getBoundingClientRect().top;
+    const words = '.reading :is(p, li, h2, h3, dt, dd, .math, table)';
+    const lines = new Set();
+    for (const one of document.querySelectorAll(words)) {
+        const other = one.closest('.cell, .explorable, .exercise, .preview, .run, figure');
+        if (other || !one.checkVisibility()) continue;
+        const { top, bottom } = one.getBoundingClientRect();
+        for (let y = Math.floor(top); y < Math.min(bottom, end); y++) lines.add(y);
+    }
+    return [lines.size, end - document.querySelector('.reading h1').getBoundingClientRect().top];
+}"""
+BARS = """[...document.querySelectorAll('.live-tools, .live-status:not(:empty)')]
+    .filter(e => e.checkVisibility({ opacityProperty: true }) && !e.closest('details:not([open])'))
+    .map(e => e.closest('.cell').id)"""
+EDGES = """() => {
+    const page = document.querySelector('.reading'), { left } = page.getBoundingClientRect();
+    const text = 'section > p, section > ul, section > .cell:not(.shows-figure), div.math, '
+        + 'figcaption, .exercise, .admonition, .explorable';
+    const right = e => Math.round(e.getBoundingClientRect().right - left);
+    const seen = (e) => e.checkVisibility() && !e.closest('details, .exercise .cell, .preview');
+    const all = selector => [...page.querySelectorAll(selector)].filter(seen);
+    return {
+        text: [...new Set(all(text).filter(e => !e.matches('.exercise *')).map(right))],
+        most: Math.max(...all('.reading *').filter(e => !e.closest('.katex')).map(right)),
+    };
+}"""
+
+
+@PAGES
+def test_text_has_one_right_edge_and_nothing_passes_the_other(visit, page):
+    edges = visit(page).tab.evaluate(EDGES)
+    assert set(edges["text"]) <= {640}, edges
+    assert edges["most"] <= 920, edges
+
+
+def test_at_rest_only_exercises_have_buttons_and_text_has_a_third_of_the_height(visit):
+    """There were 244 bars before the exercises, and 23 % of the height was text."""
+    bars, words, heights = [], 0, 0
+    for page in CHAPTERS:
+        tab = visit(page).tab
+        tab.locator("[data-live]").first.wait_for(state="attached")
+        bars += tab.evaluate(BARS)
+        text, height = tab.evaluate(PROSE)
+        assert text / height >= 0.25, f"{page}: {text / height:.2f} of its height is text"
+        words, heights = words + text, heights + height
+        tab.close()
+    assert 0 < len(bars) <= 60, bars
+    assert words / heights >= 0.3  # 0.32 measured; each shorter text makes it less
+
+
+def test_the_buttons_of_a_cell_are_seen_by_pointer_and_keyboard(visit):
+    tab = visit(CHAPTERS[0]).tab
+    tab.locator("[data-live]").first.wait_for(state="attached")
+    cell = tab.locator(".reading > section > section > .cell[data-live]:not(.folded)").first
+    seen = "cell => getComputedStyle(cell.querySelector('.live-tools')).opacity"
+    assert cell.evaluate(seen) == "0"
+    cell.hover()
+    tab.wait_for_timeout(200)
+    assert cell.evaluate(seen) == "1"
+    tab.mouse.move(0, 0)
+    cell.locator("textarea").focus()
+    tab.wait_for_timeout(200)
+    assert cell.evaluate(seen) == "1"
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.textContent") == "Run"
+
+
+def test_under_a_finger_the_buttons_are_always_seen(visit):
+    tab = visit(CHAPTERS[0], width=390).tab
+    tab.locator("[data-live]").first.wait_for(state="attached")
+    shown = tab.locator(".live-tools").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).opacity)"
+    )
+    assert set(shown) == {"1"}
+
+
+def test_the_code_of_a_figure_comes_after_its_caption_and_is_quiet(visit):
+    tab = visit(CHAPTERS[4]).tab
+    after = tab.locator(".cell.folded.shows-figure").evaluate_all(
+        "all => all.map(cell => !!(cell.querySelector('figcaption, .cell_output')"
+        ".compareDocumentPosition(cell.querySelector('details.hide > summary')) & 4))"
+    )
+    assert after and all(after)
+    weights = tab.locator("details > summary").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).fontWeight)"
+    )
+    assert set(weights) == {"400"}
+
+
+# What a line of code is broken at, if not at a blank. A word that is longer than a line has to be.
+BROKEN = """() => {
+    const broken = [];
+    for (const line of document.querySelectorAll('.cell_input pre > i')) {
+        if (!line.checkVisibility()) continue;
+        const texts = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+        const room = line.getBoundingClientRect().width - 40;
+        for (let node; (node = texts.nextNode());) for (const word of node.data.matchAll(/\\w+/g)) {
+            const range = new Range();
+            range.setStart(node, word.index);
+            range.setEnd(node, word.index + word[0].length);
+            const parts = [...range.getClientRects()];
+            const lines = new Set(parts.map(p => Math.round(p.top))).size;
+            if (lines > 1 && parts[0].width < room) broken.push(word[0]);
+        }
+    }
+    return broken;
+}"""
+
+
+@PAGES
+def test_on_a_phone_code_hangs_and_is_not_broken_inside_a_name(visit, page):
+    tab = visit(page, width=390).tab
+    assert tab.evaluate(BROKEN) == []
+    line = tab.locator(".cell_input pre:visible > i:not([style])").first
+    assert line.evaluate("e => parseFloat(getComputedStyle(e).textIndent)") < -10
+
+
+def test_late_fonts_come_to_every_text_and_move_nothing(chromium, address):
+    """They are held back for a second and a half: the face that stands in has the same measures."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    tab = context.new_page()
+    tab.add_init_script(
+        "window.moved = 0; new PerformanceObserver(list => { for (const one of list.getEntries())"
+        " window.moved += one.value; }).observe({ type: 'layout-shift', buffered: true })"
+    )
+
+    def hold(route):
+        time.sleep(1.5)
+        route.continue_()
+
+    tab.route(re.compile(r"/face/.*woff2"), hold)
+    tab.goto(f"{address}{CHAPTERS[4]}.html")
+    tab.wait_for_function("document.fonts.status === 'loaded' && performance.now() > 3000")
+    faces = tab.evaluate(
+        '[...document.fonts].filter(f => /^"?Book( Code)?"?$/.test(f.family))'
+        ".map(f => [f.family, f.style, f.status])"
+    )
+    assert faces and all(status == "loaded" for *_, status in faces), faces
+    assert tab.evaluate("window.moved") <= 0.01
+    context.close()

@@ -1,0 +1,160 @@
+"""Masks and heads meet: grouped heads, padding with heads, windows to both sides; and in words."""
+
+import functools
+
+import numpy as np
+import oracles
+import pytest
+from comparing import assert_close, needs_torch, random
+
+from d2lmini import (
+    attention,
+    causal_mask,
+    masked_softmax,
+    multi_head_attention,
+    padding_mask,
+    sliding_window_mask,
+    tiled_attention,
+)
+
+WAYS = {
+    "attention": attention,
+    "tiled": tiled_attention,
+    "tiles of 2": functools.partial(tiled_attention, block_size=2),
+}
+each_way = pytest.mark.parametrize("attend", WAYS.values(), ids=WAYS)
+
+
+def output_of(result):
+    return result.output if isinstance(result, tuple) else result
+
+
+@each_way
+@pytest.mark.parametrize("groups", [1, 2, 6])
+@pytest.mark.parametrize("causal", [False, True])
+def test_grouped_heads(xp, attend, groups, causal):
+    query, key = random(xp, 0, 2, 6, 3, 4), random(xp, 1, 2, groups, 5, 4)
+    value = random(xp, 2, 2, groups, 5, 3)
+    output = output_of(attend(query, key, value, causal=causal, enable_gqa=True))
+    for head in range(6):
+        own = head // (6 // groups)
+        expected, _ = oracles.attention(
+            query[:, head], key[:, own], value[:, own], is_causal=causal
+        )
+        assert_close(output[:, head], expected, scale=4)
+
+
+@each_way
+@pytest.mark.parametrize(
+    "shapes, words",
+    [
+        (((4, 3, 2), (3, 5, 2), (3, 5, 2)), "query heads = 4 is not divisible by .* heads = 3"),
+        (((4, 3, 2), (2, 5, 2), (1, 5, 2)), "key has 2 heads and value 1"),
+        (((4, 3, 2), (5, 2), (5, 2)), r"enable_gqa=True key must be \(..., heads, n, d\), got"),
+    ],
+)
+def test_groups_that_are_none(xp, attend, shapes, words):
+    with pytest.raises(ValueError, match=words):
+        attend(*(xp.ones(shape) for shape in shapes), enable_gqa=True)
+
+
+@each_way
+def test_without_being_told_heads_are_not_grouped(xp, attend):
+    query, key = xp.ones((2, 4, 3, 2)), xp.ones((2, 2, 5, 2))
+    with pytest.raises(ValueError, match="or the heads grouped: enable_gqa=True"):
+        attend(query, key, key)
+    with pytest.raises(TypeError, match="enable_gqa must be True or False, got int"):
+        attend(query, key, key, enable_gqa=1)
+
+
+# As many heads as items
+
+
+@each_way
+@pytest.mark.parametrize("n", [1, 4])
+def test_a_mask_that_may_be_for_items_or_heads_is_refused(xp, attend, n):
+    """Else padding of item 2 would get weight in silence, as in PyTorch's own kernel."""
+    x, lengths = random(xp, 0, 2, 2, 4, 3), xp.asarray([2, 4])
+    padding = padding_mask(lengths, 4)
+    query = x[:, :, -n:]
+    for mask in (padding, padding & causal_mask(n, 4, like=x)):
+        with pytest.raises(ValueError, match=r"write mask\[:, None\] for items, mask\[None\] for"):
+            attend(query, x, x, mask=mask)
+        for own in (mask[:, None], mask[None]):
+            expected, _ = oracles.attention(query, x, x, np.array(own.tolist()))
+            assert_close(output_of(attend(query, x, x, mask=own)), expected, scale=4)
+    with_heads = padding_mask(lengths, 4, heads=True)
+    assert tuple(with_heads.shape) == (2, 1, 1, 4)
+    assert with_heads.tolist() == padding[:, None].tolist()
+
+
+def test_where_it_can_mean_one_thing_only_it_is_taken(xp):
+    x = random(xp, 0, 3, 2, 4, 3)
+    per_head = random(xp, 1, 2, 4, 4) > 0
+    expected, _ = oracles.attention(x, x, x, np.array(per_head.tolist()))
+    assert_close(attention(x, x, x, mask=per_head).output, expected, scale=4)
+    with pytest.raises(ValueError, match=r"each item of the batch, insert .* heads: mask\[:, None"):
+        attention(x, x, x, mask=padding_mask(xp.asarray([1, 2, 3]), 4))
+    one = random(xp, 0, 1, 1, 4, 3)
+    attention(one, one, one, mask=padding_mask(xp.asarray([3]), 4))
+    with pytest.raises(ValueError, match="for items"):
+        masked_softmax(xp.zeros((2, 2, 3, 4)), padding_mask(xp.asarray([1, 2]), 4))
+
+
+# Windows
+
+
+@pytest.mark.parametrize("n, m", [(5, 5), (2, 6), (6, 2), (0, 3)])
+@pytest.mark.parametrize("window", [1, 2, 9])
+@pytest.mark.parametrize("sinks", [0, 1, 3])
+def test_a_window_to_both_sides(xp, n, m, window, sinks):
+    mask = sliding_window_mask(n, m, window=window, sinks=sinks, causal=False, like=xp.zeros(0))
+    expected = oracles.mask_of(lambda i, j: abs(i + m - n - j) < window or j < sinks, n, m)
+    assert mask.tolist() == expected.tolist()
+
+
+# In words
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (
+            lambda: padding_mask(np.array([[1, 1, 0], [1, 0, 0]]), 3),
+            ValueError,
+            r"attention_mask of 0 and 1.* becomes a mask by \(attention_mask != 0\)\[:, None\]",
+        ),
+        (lambda: padding_mask(np.array([1]), 3, heads=1), TypeError, "heads must be True or False"),
+        (
+            lambda: sliding_window_mask(3, window=1, causal=0),
+            TypeError,
+            "causal must be True or False, got int",
+        ),
+        (
+            lambda: multi_head_attention(
+                *[np.ones((3, 4))] * 3, np.ones((8, 4)), *[np.ones((4, 8))] * 3, num_heads=2
+            ),
+            ValueError,
+            r"w_q must be a matrix of 4 rows .*torch.nn.Linear stores .*linear.weight.T",
+        ),
+    ],
+)
+def test_what_is_said(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_the_advice_on_a_table_of_0_and_1_works(xp):
+    table = xp.asarray([[1, 1, 0], [1, 0, 0]])
+    assert ((table != 0)[:, None]).tolist() == padding_mask(xp.asarray([2, 1]), 3).tolist()
+
+
+@needs_torch
+def test_shapes_alone_are_enough():
+    """On the meta device there are no numbers: for shapes and counting operations."""
+    import torch
+
+    x = torch.empty(2, 4, 3, 5, device="meta")
+    output, weights = attention(x, x, x, causal=True, mask=x[..., :3] > 0)
+    assert (tuple(output.shape), tuple(weights.shape)) == ((2, 4, 3, 5), (2, 4, 3, 3))
+    assert tuple(tiled_attention(x, x, x).shape) == (2, 4, 3, 5)
