@@ -245,7 +245,7 @@ def test_without_scripts_there_are_no_buttons(visit):
 def test_a_cell_that_needs_pytorch_says_so_where_run_would_be(visit):
     tab = visit("chapters/04-projections").tab
     bar = tab.locator("#cell-head-class .live-bar")
-    assert "Needs PyTorch" in bar.inner_text()
+    assert "needs PyTorch" in bar.inner_text()
     assert bar.locator("button").count() == 0
     bar.locator("a").click()
     assert tab.url.endswith("#run-this-chapter")
