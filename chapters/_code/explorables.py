@@ -103,7 +103,7 @@ def names() -> Start:
 
 
 def learned() -> Start:
-    """Return the same eight people for the last chapter, where what is compared is learned."""
+    """Return the same eight people for the last chapter and the first page, and what is learned."""
     start, encode = names(), d2lmini.NameEncoder.load()
     asked, people = start.settings["asked"], start.settings["names"]
     scores = (encode([asked]) @ encode(people).T)[0]

@@ -258,8 +258,9 @@ def test_without_its_file_a_head_says_so(visit):
     expect(says).to_contain_text("In head 4.7")
 
 
-def test_names_are_compared_by_what_is_learned_and_loaded_only_then(visit):
-    seen = visit(PAGES["learned"])
+@pytest.mark.parametrize("page", [PAGES["learned"], "chapters/index"])
+def test_names_are_compared_by_what_is_learned_and_loaded_only_then(visit, page):
+    seen = visit(page)
     found = seen.tab.locator("[data-explorable=learned]")
     found.scroll_into_view_if_needed()
     expect(found).to_have_attribute("data-state", "ready")
@@ -268,7 +269,9 @@ def test_names_are_compared_by_what_is_learned_and_loaded_only_then(visit):
     typed.fill("bruna kelner")
     expect(says).to_contain_text("Bruna Kellner")
     assert not [answer.url for answer in seen.responses if answer.url.endswith(".bin")]
-    found.get_by_role("radio", name="what is learned").check()
+    found.get_by_role("radio", name="by trigrams").focus()
+    seen.tab.keyboard.press("ArrowDown")
+    expect(says).to_contain_text("of the weight (by trigrams 0.")
     typed.fill("karmen ordis")
     expect(says).to_contain_text("Carmen Ortiz")
     typed.fill("Иван")

@@ -2,13 +2,14 @@
 import { mix, softmax, trigramScores } from "./math.mjs";
 import { draw, frame, make, picture, set, slider, switches, text } from "./frame.mjs";
 
-/** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(asked, names, scores, weights, output) {
+/** What a reader sees, in words, and what it was by trigrams; the build writes the first of these sentences. */
+export function sentence(asked, names, scores, weights, output, before) {
   const best = weights.indexOf(Math.max(...weights));
+  const was = before ? ` (by trigrams ${before[best].toFixed(2)})` : "";
   const out = output.toFixed(1);
   if (Math.max(...scores) === 0) return `Nothing in “${asked}” occurs in a stored name, so all eight weigh the same and the answer is the plain average, ${out}. Type a part of a name.`;
-  if (weights[best] > 0.95) return `“${asked}” is answered by ${names[best]}, with ${weights[best].toFixed(2)} of the weight, and the answer is ${out}. Leave out letters until a second name joins in, or raise the temperature.`;
-  return `“${asked}” fits ${names[best]} best, with ${weights[best].toFixed(2)} of the weight, and the answer is ${out}. Type on, and see who gains.`;
+  if (weights[best] > 0.95) return `“${asked}” is answered by ${names[best]}, with ${weights[best].toFixed(2)} of the weight${was}, and the answer is ${out}. Leave out letters until a second name joins in, or raise the temperature.`;
+  return `“${asked}” fits ${names[best]} best, with ${weights[best].toFixed(2)} of the weight${was}, and the answer is ${out}. Type on, and see who gains.`;
 }
 
 export function mount(root, { asked, names, values, temperature }, learned) {
@@ -30,7 +31,7 @@ export function mount(root, { asked, names, values, temperature }, learned) {
   const box = make("label", { class: "ex-text" }, make("span", {}, "a name, as you heard it"), name);
   const warm = slider({ label: "temperature", min: -2, max: 1, step: 0.05, value: Math.log10(temperature), usual: Math.log10(temperature), ends: ["0.01", "10"],
     show: (x) => Number((10 ** x).toPrecision(2)).toString(), input: update });
-  const by = learned && switches("compare by", ["trigrams", "what is learned"], 0, update);
+  const by = learned && switches("what is compared", ["by trigrams", "by what is learned"], 0, update);
   const say = frame(root, [drawing], box, warm.box, ...(by ? [by.box] : []));
   update();
 
@@ -47,7 +48,8 @@ export function mount(root, { asked, names, values, temperature }, learned) {
     }
   }
   function show(scores) {
-    const weights = softmax(scores.map((score) => score / 10 ** warm.value));
+    const shared = (all) => softmax(all.map((score) => score / 10 ** warm.value));
+    const weights = shared(scores);
     const [output] = mix(weights, values.map((value) => [value]));
     rows.forEach((row, i) => {
       row.score.textContent = scores[i].toFixed(2).replace("-", "−");
@@ -55,6 +57,6 @@ export function mount(root, { asked, names, values, temperature }, learned) {
       set(row.bar, { width: 130 * weights[i] });
     });
     out.textContent = output.toFixed(1);
-    say(sentence(name.value, names, scores, weights, output));
+    say(sentence(name.value, names, scores, weights, output, by?.value && shared(trigramScores(name.value, names))));
   }
 }
