@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MADE = {"_build", ".git", ".venv", ".peers", "__pycache__", "conf.py"}
+MADE = {"_build", ".venv", ".peers", "__pycache__", "conf.py"}
 NAMES_ITS_BUILD = {".buildinfo", ".buildinfo.bak"}
 
 

@@ -38,7 +38,7 @@ def take(page: Path = PAGE, picture: Path = PICTURE) -> None:
         )
         tab.goto(f"http://127.0.0.1:{web.server_port}/chapters/{page.name}")
         tab.evaluate("document.fonts.ready.then(() => null)")
-        tab.locator(".explorable[data-state=ready]").wait_for()
+        tab.locator(".explorable[data-state=ready]").first.wait_for()
         large = Image.open(io.BytesIO(tab.screenshot())).convert("RGB")
         browser.close()
         web.shutdown()

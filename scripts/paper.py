@@ -259,7 +259,7 @@ def question_of(block: Tag) -> Tag:
     for tag in before:
         if tag.name != "p" or (tag.strong and re.match(r"\d+\. ", tag.get_text())):
             return tag
-    return before[-1] if before else block.find_previous(["p", "h1", "h2", "h3", "h4"])
+    return block.find_previous(["h1", "h2", "h3", "h4"])
 
 
 def words(heading: Tag, numbered: bool = True) -> Tag:

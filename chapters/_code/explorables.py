@@ -200,7 +200,7 @@ def masks() -> Start:
         "components": ["food", "tech", "doing", "person"],
     }
     head = ("apple sees", "score", "scaled", "weight")
-    return Start("Click a mask", settings, head, rows, says, (620, 325), 2, tall=660)
+    return Start("Click a mask", settings, head, rows, says, (620, 325), 2, tall=683)
 
 
 def heads() -> Start:
@@ -309,7 +309,7 @@ def rotary() -> Start:
     settings = {"query": query.tolist(), "key": key.tolist(), "base": base, "furthest": 20}
     head = ("query at", "key at", "distance", "score")
     title = "Rotate a query and a key"
-    return Start(title, settings, head, rows, says, (490, 208), 2, tall=483)
+    return Start(title, settings, head, rows, says, (490, 208), 2, tall=501)
 
 
 def readings() -> Start:
@@ -339,7 +339,7 @@ def readings() -> Start:
     }
     title, head = "Ask any head", ("from", "taken by “im”")
     files = {f"reading-{i}.bin": stored_weights(text) for i, text in enumerate(stored())}
-    return Start(title, settings, head, rows, says, (640, 296), 4, tall=361, files=files)
+    return Start(title, settings, head, rows, says, (640, 296), 4, tall=353, files=files)
 
 
 def told() -> Start:
@@ -374,7 +374,7 @@ def told() -> Start:
         "look up."
     )
     title, head = "Who told it?", ("wrote", "part of the lead of “by”")
-    return Start(title, {"texts": texts}, head, rows, says, (640, 165), 2, tall=265)
+    return Start(title, {"texts": texts}, head, rows, says, (640, 165), 2, tall=217)
 
 
 @cache
@@ -411,7 +411,7 @@ def tiles() -> Start:
     settings = {"powers": powers, "values": values, "size": size}
     head = ("keys read", "M", "s", "o", "o / s")
     title = "Read tile after tile"
-    return Start(title, settings, head, rows, says, (494, 178), 3, tall=382)
+    return Start(title, settings, head, rows, says, (494, 178), 3, tall=395)
 
 
 def museum() -> Start:
@@ -431,4 +431,4 @@ def museum() -> Start:
     )
     head = ("query", "1", "2", "3", "4", "sum")
     title = "Switch a mistake on"
-    return Start(title, settings, head, rows, says, (530, 200), 2, tall=463)
+    return Start(title, settings, head, rows, says, (530, 200), 2, tall=476)

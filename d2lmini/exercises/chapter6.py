@@ -52,7 +52,7 @@ register(
     Exercise(
         name="later_positions",
         chapter=6,
-        difficulty="medium",
+        difficulty="easy",
         minutes=20,
         task="Move waves on by some steps without knowing where they are. Each row of waves (n, d) "
         "belongs to a position by formula (6.1), with base 10,000 and d even; which one, you are "

@@ -51,7 +51,7 @@ function shown(data) {
   box.className = "output";
   if (data["text/html"]) {
     box.append(...clean(data["text/html"]).childNodes);
-    for (const card of box.querySelectorAll("[role=status]")) card.removeAttribute("role"); // the cell says it
+    for (const card of box.querySelectorAll(".d2l-check")) card.removeAttribute("role"); // the cell says it
     for (const found of box.querySelectorAll(".d2lmini-figure")) figure(found);
   } else if (data["image/svg+xml"] || data["image/png"]) {
     const image = new Image();

@@ -64,7 +64,9 @@ def test_nothing_of_it_without_the_setting(built):
         assert properties(path) == {}
         assert html.find("link", rel="canonical") is None
         assert html.find(class_="last-updated") is None
-        assert not any("colab" in url or "mybinder" in url or ".pdf" in url for url in hrefs(path))
+        found = hrefs(path)
+        assert not any("colab" in url or "mybinder" in url for url in found)
+        assert not any(url.endswith(".pdf") and "//" not in url for url in found)
 
 
 def test_once_it_is_published_the_tests_still_have_a_book_that_is_not(tmp_path, monkeypatch):

@@ -153,7 +153,8 @@ def test_a_hidden_cell_may_have_a_name_of_its_own(article):
 
 
 def test_a_chapter_says_how_it_is_run(article):
-    line = article.select_one(".promise + .run")
+    line = article.select_one("p.run")
+    assert line.find_next_sibling().name == "section", "at the end of the opening"
     assert line.a["href"] == "../_sources/chapters/02-plain.ipynb" and line.a.has_attr("download")
     assert "make lab" in line.get_text()
 

@@ -29,7 +29,7 @@ WHAT_CAN_BE_TRIED = re.compile(
     r"|<script>\n\{\n  const off = .*?</script>",
     re.DOTALL,
 )
-CONTRACT = ("Run", "Stop", "Reset")
+HIDDEN_AT_REST = {"Run": False, "Stop": True, "Reset": True}
 CDN = "https://cdn.jsdelivr.net/pyodide/"
 KINDS = {"mjs": "text/javascript", "js": "text/javascript", "wasm": "application/wasm"}
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)  # the build leaves them out
@@ -226,8 +226,13 @@ def sent(text):
 def test_a_live_cell_is_what_teachers_and_tests_rely_on(opened):
     page = opened().page
     cells = page.locator("[data-live]")
-    parts = [page.get_by_role("button", name=re.compile(f"^{word}")) for word in CONTRACT]
-    parts += [page.locator(".live-code textarea")]
+    parts = []
+    for word, hidden in HIDDEN_AT_REST.items():
+        name = re.compile(f"^{word}")
+        assert (page.get_by_role("button", name=name).count() == 0) == hidden
+        parts += [page.get_by_role("button", name=name, include_hidden=True)]
+    editor = page.get_by_label(re.compile("^(Code of cell|Your answer)"))
+    parts += [editor.and_(page.locator("textarea"))]
     parts += [page.locator("[data-live-output][data-state=idle]")]
     for part in parts:
         # as many as there are cells, and at least one in each: one in each
@@ -392,14 +397,14 @@ def test_what_is_printed_is_seen_at_once_and_stays_when_it_is_stopped(tab, code,
     tab.button("crowd", "Run").click()
     expect(tab.output("crowd")).to_contain_text(shown, timeout=PATIENCE)
     expect(tab.output("crowd")).to_have_attribute("data-state", "running")
-    tab.button("crowd", "Stop").click()
+    tab.cell("crowd").get_by_role("button", name=re.compile("^Stop")).click()
     expect(tab.output("crowd")).to_have_attribute("data-state", "error")
     text = tab.output("crowd").inner_text()
     assert shown in text and "Stopped" in text
     if "print(i)" in code:
         assert "\n999" in text and "\n1000" not in text
     assert "while True" in tab.cell("crowd").locator("textarea").input_value()
-    tab.button("crowd", "Reset").click()
+    tab.cell("crowd").get_by_role("button", name=re.compile("^Reset")).click()
     expect(tab.output("crowd")).to_have_attribute("data-state", "idle")
     assert "2510 strangers" in tab.cell("crowd").locator(".cell_output").inner_text()
 
@@ -484,7 +489,7 @@ def test_what_is_kept_in_another_form_counts_as_nothing(opened, home, stored):
     assert tab.page.locator(".live-run").count() == live.count() > 20
     tab.write("crowd", "1 + 41")
     tab.page.reload()
-    expect(tab.cell("crowd").get_by_label("Code", exact=True)).to_have_value("1 + 41")
+    expect(tab.cell("crowd").locator("textarea")).to_have_value("1 + 41")
     assert tab.said == []
 
 

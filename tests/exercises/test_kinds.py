@@ -100,6 +100,7 @@ EQUAL = {
     ("attention", "key"): {"shifted"},
     ("count_parameters", "parameters"): NOT_NEGATIVE | {"cast to int", "rounded", "squeezed"},
     ("later_positions", "waves"): {"clipped"},
+    ("finds_no_fault", "right"): {"absolute", "squeezed"},  # one True or False
     ("lookup_score", "weights"): WEIGHTS | {"shifted", "squeezed"},
     ("lookup_score", "score"): WEIGHTS | {"squeezed"},
     ("who_told", "parts"): {"shifted"},  # adds the same to every key
