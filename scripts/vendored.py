@@ -40,8 +40,12 @@ class Vendored:
 ALL = (
     Vendored("KaTeX", "_ext/**/katex/README.md", r"# KaTeX (\S+)", "katex"),
     Vendored("MiniSearch", "_ext/**/minisearch/README.md", r"# MiniSearch (\S+)", "minisearch"),
-    Vendored(
-        "Inter", "_ext/**/face/README.md", r"fontpkg-inter` (\S+?)[,\s]", "fontpkg-inter", "pip"
+    *(
+        Vendored(name, "_ext/**/face/README.md", rf"{package}` (\S+?)[.,]?\s", package, "pip")
+        for name, package in (
+            ("Source Serif", "fontpkg-source-serif-4"),
+            ("Source Code", "fontpkg-source-code-pro"),
+        )
     ),
     Vendored("Pyodide", "live_cells/extension.py", r'\nVERSION = "(\S+)"', "pyodide"),
     Vendored("axe-core", "tests/browser/axe/axe.min.js", r"axe v(\S+)", "axe-core"),
@@ -77,7 +81,7 @@ def row(what: Vendored, now: datetime) -> tuple[str, int]:
         day = known.get(version)
         return day and (now - day).days
 
-    said = f"{what.name:12}{here:14}{'' if age(here) is None else f'{age(here)} days old':18}"
+    said = f"{what.name:13}{here:14}{'' if age(here) is None else f'{age(here)} days old':18}"
     if not newer:
         return said + "the newest", 0
     waiting = age(newer[0]) or 0

@@ -12,15 +12,16 @@ Another processor or another PyTorch rounds otherwise, and hundreds of steps mak
 import io
 
 import numpy as np
-import torch
 from _shared import folder, npz, run
 
 from d2lmini import NameEncoder, TrigramEncoder, load_names, misspell
-from d2lmini.models import train_names
 from d2lmini.names import HEADS, KINDS, TRAINED
 
 folder("rapidfuzz", install="--no-deps rapidfuzz==3.14.6")
+import torch  # noqa: E402
 from rapidfuzz import distance, process  # noqa: E402
+
+from d2lmini.models import train_names  # noqa: E402
 
 SEEDS = range(5)
 LEARNED, HELD_OUT = load_names()
