@@ -176,7 +176,11 @@ class Book:
         """Move the answers to the end, each with a link to its question, and from there."""
         groups: dict[int, tuple[Tag, Tag]] = {}  # of each question: its first words, its answers
         kinds = ".cell:has(.d2l-fold), .cell.tag_hide-cell, section > details"
-        for block in document.select(kinds):
+        blocks = document.select(kinds)
+        known = {id(block) for block in blocks}
+        for block in blocks:
+            if any(id(around) in known for around in block.parents):
+                continue  # it goes with the fold that it is in
             question = question_of(block)
             if id(question) not in groups:
                 name = f"answers-{number}-{len(groups) + 1}"
