@@ -210,7 +210,7 @@ class Book:
 
     def answer(self, block: Tag) -> list[Tag]:
         """Return what a block says, without what folds it."""
-        for inner in block.select("details"):
+        for inner in block.select("details:not(.d2l-fold)"):
             inner.name, inner.summary.name = "div", "p"
         if block.name == "details":
             title = block.summary.extract().get_text(strip=True)
