@@ -466,8 +466,9 @@ register(
             "every key first: a table (n, m).",
             "The weight of key i is proportional to exp(−|q − kᵢ|² / (2 w²)). That is a softmax of "
             "scores: which?",
-            "query[:, None, :] - key[None, :, :] has shape (n, m, d). Square it, sum over the last "
-            "axis, and subtract the largest score of each row before exp.",
+            "A new axis in both makes all pairs of differences, of shape (n, m, d). Far from all "
+            "keys every exponential is rounded to 0, unless something is subtracted from each row "
+            "first.",
         ),
         solution="""\
 def kernel_regression(query, key, value, width):

@@ -419,9 +419,9 @@ register(
             "exp(−∞) = 0, so a hidden key gets the score −∞. As in every softmax, subtract the "
             "largest score of the row before exp, so that 1000 does not overflow; but ask which "
             "keys may take part in that maximum, and what happens if a hidden one has it.",
-            "np.where(mask, scores, -np.inf) hides, and a maximum of what it returns is one of "
-            "visible scores. In a row without any key, −∞ − (−∞) is nan: mask.any(axis=-1, "
-            "keepdims=True) tells the rows that have a key; treat the others separately.",
+            "np.where puts −∞ where a key is hidden, and a maximum of what it returns is one of "
+            "visible scores. In a row without any key, −∞ − (−∞) is nan: find these rows by the "
+            "mask, and treat them separately.",
         ),
         solution="""\
 def my_masked_softmax(scores, mask):
@@ -773,8 +773,8 @@ register(
             "tanh, and multiplied by w. Then do it for all pairs.",
             "a(q, k) = w · tanh(W₁ᵀ q + W₂ᵀ k). Project all queries (n, d_h) and all keys (m, d_h) "
             "once; the sum of all pairs has shape (n, m, d_h).",
-            "x[:, None, :] + y[None, :, :] adds all pairs of rows. A matrix product with a vector, "
-            "@ w, sums over the last axis.",
+            "A new axis in both adds all pairs of rows. A matrix product with a vector sums over "
+            "the last axis.",
         ),
         solution="""\
 def my_additive_score(query, key, w_1, w_2, w):

@@ -225,8 +225,7 @@ register(
             "Four query heads and two key-value heads: which of the two does query head 1 use, and "
             "which query head 2?",
             "Query head i uses key-value head i // (h / g).",
-            "np.repeat and np.tile differ in exactly this order. Or index axis 1 with "
-            "np.arange(num_heads) // group.",
+            "np.repeat and np.tile differ in exactly this order; try both on [0, 1].",
         ),
         solution="""\
 def my_share_heads(x, num_heads):
@@ -917,8 +916,8 @@ register(
             "Split each projection to (batch, heads, n, d). The scores are (batch, heads, n, n), "
             "and query i may see key j if j ≤ i. Hidden scores become −∞. Merge at the end, and "
             "pass the result through w_o.",
-            "torch.ones(n, n, dtype=torch.bool).tril() is the mask, and scores.masked_fill(~mask, "
-            "float('-inf')) hides what it does not allow.",
+            "tril() keeps the lower triangle of a matrix, and masked_fill writes a number where a "
+            "mask is True. Is it True where a key may be seen, or where it is hidden?",
         ),
         solution="""\
 import torch

@@ -312,7 +312,8 @@ register(
         hints=(
             "Join first, cut afterwards: the first sinks positions, and the end of the others.",
             "Of m positions those from m - window on stay, but none of the sinks a second time.",
-            "np.concatenate([x[:sinks], x[sinks:][-window:]]) does both, also for few positions.",
+            "Cut the joined rows in two after the sinks. What does a slice from the end give if "
+            "there are fewer rows than it asks for?",
         ),
         solution="""\
 def keep_window(cached_key, cached_value, key, value, window, sinks):

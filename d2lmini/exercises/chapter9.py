@@ -242,8 +242,8 @@ register(
             "shape must a rule about it have to serve every query of its item?",
             "Key j of item b is a word if j < lengths[b]. As an array that is (batch, 1, m), and "
             "what is hidden gets the score −∞ before the softmax.",
-            "padding_mask(lengths, m) of d2lmini has that shape, and attention takes it as mask. "
-            "By hand it is np.arange(m) < lengths[:, None, None].",
+            "padding_mask of d2lmini has that shape, and attention takes it as mask. By hand, "
+            "compare the numbers of the keys with the lengths, which need two new axes.",
         ),
         solution="""\
 def padded_attention(query, key, value, lengths):
