@@ -17,6 +17,7 @@ from d2lmini.weights import masked_softmax
 
 __all__ = ["AttentionExplorer"]
 
+STILL = '<p class="d2lmini-still">Run this cell to move it.</p>'  # taken away by the script
 MOST = 16  # tokens on one side: more do not fit a page
 ONE_HOT, EVEN = 0.99, 1.1  # the largest weight from which, and how many times 1/m up to which
 
@@ -174,5 +175,5 @@ class AttentionExplorer:
             "<table><caption>Attention weights (rows: queries, columns: keys)"
             f"</caption><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
             f'</table></div><p role="status">{escape(self.remark)}</p>'
-            f"{explorer_script()}</div>"
+            f"{STILL}{explorer_script()}</div>"
         )
