@@ -245,7 +245,7 @@ register(
             "Key j of item b is a word if j < lengths[b]. As an array that is (batch, 1, m), and "
             "what is hidden gets the score −∞ before the softmax.",
             "padding_mask(lengths, m) of d2lmini has that shape, and attention takes it as mask. "
-            "By hand it is np.arange(m) < lengths[:, None, None].",
+            "By hand, compare np.arange(m) with the lengths, which need two more axes.",
         ),
         solution="""\
 def padded_attention(query, key, value, lengths):
