@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from d2lmini.exercises.cards import LARGEST
+
 __all__ = ["observed"]
 
 Tables = Sequence[np.ndarray]
@@ -21,7 +23,9 @@ def observed(got: Tables, right: Tables, close: Close) -> str:
         Tells whether two arrays agree.
     """
     pairs = [(np.asarray(a), np.asarray(b)) for a, b in zip(got, right, strict=True)]
-    if any(x.dtype.kind not in "fiub" or not np.isfinite(x).all() for pair in pairs for x in pair):
+    if any(x.size > LARGEST or x.dtype.kind not in "fiub" for pair in pairs for x in pair):
+        return ""
+    if not all(np.isfinite(x).all() for pair in pairs for x in pair):
         return ""
     if all(close(a, b) for a, b in pairs):
         return ""
