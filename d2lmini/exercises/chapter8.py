@@ -386,8 +386,8 @@ register(
         hints=(
             "Join first, cut afterwards: the first sinks positions, and the end of the others.",
             "Of m positions those from m - window on stay, but none of the sinks a second time.",
-            "Cut the sinks off first, and take the newest of the rest with a slice that counts from "
-            "the end. np.concatenate puts the two together.",
+            "Cut the sinks off first, and take the newest of the rest with a slice that counts "
+            "from the end. np.concatenate puts the two together.",
         ),
         solution="""\
 def keep_window(cached_key, cached_value, key, value, window, sinks):
