@@ -569,6 +569,8 @@ def _raised(exercise: Exercise, fn: Any, error: BaseException, message: str, sho
     says = ""
     if isinstance(error, TypeError | AttributeError) and "'Attention'" in message:
         says = "Attention holds two things, the output and the weights: take its .output."
+    if type(error) is NameError:
+        says = "Is the name spelt as where it was defined? If that is a cell above, run it first."
     return Result(exercise.name, "error", head, (("called as", exercise.signature), *rows), says)
 
 
