@@ -89,6 +89,8 @@ class Exercise:
     needs_torch : bool
     views : bool
         Whether a right answer may share memory with its input (a reshape does).
+    whole : bool
+        Whether the task asks for whole numbers, and not only for numbers that are whole.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Exercise:
     call: Callable[..., Any] = _call
     needs_torch: bool = False
     views: bool = False
+    whole: bool = False
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
