@@ -15,7 +15,7 @@ from pathlib import Path
 from docutils import nodes
 from fontTools import subset
 
-from d2lmini.plotting.theme import PALETTES
+from d2lmini.plotting.theme import HATCH, PALETTES, RAMP
 
 logging.getLogger("fontTools").setLevel("WARNING")  # not each table of each font
 
@@ -116,8 +116,10 @@ def mend_text(app, pagename, templatename, context, doctree) -> None:
 
 def write_colours(app, out: Path) -> None:
     """Write the style sheet of the figures' colours, for pages and for samples of each theme."""
-    light, dark = (PALETTES[theme] for theme in ("light", "dark"))
-    both = "; ".join(f"--{name}: light-dark({light[name]}, {dark[name]})" for name in COLOURS)
+    pairs = {name: [PALETTES[theme][name] for theme in PALETTES] for name in COLOURS}
+    pairs |= {f"ramp-{i}": [RAMP[theme][i] for theme in PALETTES] for i in range(3)}
+    pairs["hatch"] = [HATCH[theme] for theme in PALETTES]
+    both = "; ".join(f"--{name}: light-dark({', '.join(pair)})" for name, pair in pairs.items())
     text = f"html {{ {both} }}\n"
     for theme, palette in PALETTES.items():  # samples that show a theme in the other one too
         own = "; ".join(f"--{name}: {palette[name]}" for name in COLOURS)

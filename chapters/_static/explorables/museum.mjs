@@ -17,10 +17,9 @@ export function sentence(bug, name, kept) {
 export function mount(root, { products, width, heads }) {
   const n = products.length, m = products[0].length, SIZE = 48, X = 66, Y = 44;
   const grid = squares(X, Y, SIZE, n, () => m);
-  const numbers = grid.all.map((row, i) => row.map((_, j) => text(X + SIZE * (j + 0.46), Y + SIZE * (i + 0.46) + 5, "", { "text-anchor": "middle" })));
+  const numbers = grid.all.map((row, i) => row.map((_, j) => text(X + SIZE * (j + 0.46), Y + SIZE * (i + 0.46) + 5, "", { "text-anchor": "middle", class: "ex-on" })));
   const sums = products.map((_, i) => text(X + SIZE * m + 38, Y + SIZE * (i + 0.46) + 5, "", { "text-anchor": "end" }));
   const tests = TESTS.map((words, i) => ({ mark: text(4, 62 + 36 * i, "", { class: "ex-large" }), words: text(26, 62 + 36 * i, words) }));
-  for (const one of grid.parts) one.classList.add("ex-pale");
   const table = picture(310, 200, text(X, 14, "keys", { class: "ex-key" }), text(X + SIZE * m + 38, 32, "sum", { "text-anchor": "end" }), ...grid.parts, ...numbers.flat(), ...sums,
     ...products[0].map((_, j) => text(X + SIZE * (j + 0.46), 34, j + 1, { class: "ex-key", "text-anchor": "middle" })),
     ...products.map((_, i) => text(X - 12, Y + SIZE * (i + 0.46) + 5, `token ${i + 1 + m - n}`, { class: "ex-query", "text-anchor": "end" })));
@@ -33,9 +32,9 @@ export function mount(root, { products, width, heads }) {
   function update() {
     const bug = on.value ? BUGS[which.value] : "";
     const weights = exhibit(bug, products, width, heads), kept = holds(bug, products, width, heads);
-    grid.show(weights);
+    grid.show(weights.map((row) => row.map((w) => w || null)));
     weights.forEach((row, i) => {
-      row.forEach((w, j) => { numbers[i][j].textContent = w === 0 ? "–" : w.toFixed(2); });
+      row.forEach((w, j) => { numbers[i][j].textContent = w === 0 ? "" : w.toFixed(2); numbers[i][j].style.setProperty("--w", w); });
       const sum = row.reduce((a, b) => a + b, 0);
       sums[i].textContent = sum.toFixed(2);
       set(sums[i], { class: Math.abs(sum - 1) < 1e-9 ? "" : "ex-wrong" });

@@ -32,7 +32,7 @@ export function mount(root, { texts, layer, head, rows }) {
   function begin(first) {
     ({ pieces } = texts[which.value]);
     const n = pieces.length, size = Math.min(24, 300 / n), left = 62, font = Math.max(8, Math.min(13, size));
-    grid = squares(left, 4, size, n, (i) => i + 1);
+    grid = squares(left, 4, size, n, () => n);
     marks = pieces.map((piece, i) => text(left - 6, 4 + size * (i + 0.75), piece.trim(), { "text-anchor": "end", style: `font-size:${font}px` }));
     plane.replaceChildren(picture(left + 300, 8 + size * n, ...grid.parts, ...marks));
     [...grid.all.entries()].forEach(([i, row]) => [...row, marks[i]].forEach((part) => part.addEventListener("click", () => ask(i))));

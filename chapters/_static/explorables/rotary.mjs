@@ -22,12 +22,12 @@ export function mount(root, { query, key, base, furthest }) {
   });
   const scoreAt = (place, distance) => dot(rotary(query, place + distance, base), rotary(key, place, base));
   const x = (distance) => 20 + (distance / furthest) * 150, y = (score) => 104 - 38 * score;
-  const point = draw("circle", { r: 6, class: "ex-weight" });
-  const shown = text(170, 20, "", { class: "ex-weight ex-large", "text-anchor": "end" });
+  const point = draw("circle", { r: 6 });
+  const shown = text(170, 20, "", { class: "ex-large", "text-anchor": "end" });
   const line = Array.from({ length: 10 * furthest + 1 }, (_, i) => `${x(i / 10).toFixed(1)},${y(scoreAt(0, i / 10)).toFixed(1)}`);
   const turned = picture(302, 208, draw("defs", {}, arrow("query"), arrow("key")), ...dials.flatMap((dial) => dial.parts));
-  const curve = picture(184, 208, text(20, 20, "score", { class: "ex-weight" }), draw("line", { x1: 20, x2: 170, y1: y(0), y2: y(0), class: "ex-grid" }), text(14, y(0) + 4, "0", { "text-anchor": "end" }),
-    draw("polyline", { points: line.join(" "), class: "ex-curve ex-weight" }), point, shown,
+  const curve = picture(184, 208, text(20, 20, "score"), draw("line", { x1: 20, x2: 170, y1: y(0), y2: y(0), class: "ex-grid" }), text(14, y(0) + 4, "0", { "text-anchor": "end" }),
+    draw("polyline", { points: line.join(" "), class: "ex-curve ex-ink" }), point, shown,
     ...[0, furthest].map((distance) => text(x(distance), 196, distance, { "text-anchor": "middle" })), text(95, 196, "distance", { "text-anchor": "middle", class: "ex-quiet" }));
   const both = slider({ label: "place of the key, and the query with it", min: 0, max: 40, step: 1, value: 1, usual: 1, ends: ["0", "40"], show: String, input: update });
   const apart = slider({ label: "distance to the query", min: 0, max: furthest, step: 1, value: 2, usual: 2, ends: ["0", `${furthest}`], show: String, input: update });
