@@ -76,8 +76,10 @@ SMALL_WORDS = """async (wanted) => {
     const found = [];
     for (const image of document.querySelectorAll('article .d2lmini-figure img')) {
         if (!image.checkVisibility()) continue;
+        image.loading = 'eager';  // one far from where the page stood has no source yet
+        await image.decode();
         const drawn = new DOMParser().parseFromString(
-            await (await fetch(image.currentSrc || image.src)).text(), 'image/svg+xml');
+            await (await fetch(image.currentSrc)).text(), 'image/svg+xml');
         const svg = drawn.documentElement, width = svg.viewBox.baseVal.width;
         const scale = image.getBoundingClientRect().width / width;
         for (const word of svg.querySelectorAll('text')) {
