@@ -33,6 +33,7 @@ PLACES = {
     "rotary": ("chapters/06-choosing-q-k-v", "rotary-drawing"),
     "readings": ("chapters/07-real-models", "two-heads"),
     "told": ("chapters/07-real-models", "told-figure"),
+    "atlas": ("chapters/atlas", ""),
     "tiles": ("chapters/08-attention-at-scale", "halves-figure"),
     "museum": ("chapters/09-bug-museum", "broken-by-one"),
     "learned": ("chapters/10-the-lookup-learned", "back"),
@@ -389,6 +390,57 @@ def stored_weights(text: str) -> bytes:
     weights = stored()[text].weights
     lower = np.tril_indices(weights.shape[-1])
     return weights[..., lower[0], lower[1]].astype("<f2").tobytes()
+
+
+HABITS = {  # of a head, as chapter 7 measures them: what they say of it, more than half of the time
+    "up": "looks up “by”",
+    "one": "looks one token back",
+    "first": "rests on the first token",
+}
+
+
+def habits() -> dict[str, np.ndarray]:
+    """Return how far each head of the language model has each habit, from 0 to 1: (30, 9) each."""
+    reading = next(iter(stored().values()))
+    weights, later = reading.weights, np.arange(2, len(reading.pieces))
+    return {
+        "up": weights[:, :, -1, reading.pieces.index("by")],
+        "one": weights[:, :, later, later - 1].mean(axis=-1),
+        "first": weights[:, :, later, 0].mean(axis=-1),
+    }
+
+
+def atlas() -> Start:
+    """Return all heads of the language model on the first text of the seventh chapter."""
+    layer, head = 18, 6  # 19.7, as the chapter calls it
+    text, reading = next(iter(stored().items()))
+    lookup = d2lmini.models.load_lookup()
+    found = habits()
+    rows = []
+    for name, words in HABITS.items():
+        best = [divmod(int(i), 9) for i in np.argsort(-found[name], axis=None)[:3]]
+        named = ", ".join(f"{i + 1}.{j + 1} ({found[name][i, j]:.2f})" for i, j in best)
+        rows.append((words, int((found[name] > 0.5).sum()), named))
+    row = reading.weights[layer, head, -1]
+    best = int(row.argmax())
+    says = (
+        f"Head 19.7 {HABITS['up']}. From “{reading.pieces[-1].strip()}” it looks at "
+        f"“{reading.pieces[best].strip()}” most, with {row[best]:.2f}. Without this head the model "
+        f"still gives “by” {lookup.without_one[layer, head]:.3f}. Open another, or sort the wall."
+    )
+    settings = {
+        "tokens": list(reading.pieces),
+        "file": "reading-0.bin",
+        "place": reading.pieces.index("by"),
+        "chance": round(reading.next_pieces[0][1], 3),
+        "without": lookup.without_one.round(3).tolist(),
+        "first": lookup.first_values[0].round(2).tolist(),
+        "layer": layer,
+        "head": head,
+    }
+    title, titles = "The wall of heads", ("more than half of the time", "heads of 270", "most of all")
+    files = {"reading-0.bin": stored_weights(text)}
+    return Start(title, settings, titles, rows, says, (920, 276), 2, "drawing-atlas", files=files)
 
 
 def tiles() -> Start:
