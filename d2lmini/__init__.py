@@ -14,9 +14,12 @@ __getattr__, __dir__, __all__ = attach(
     __file__,
     torch=[
         "AdditiveAttention",
+        "AttentionRecord",
         "MultiHeadAttention",
         "QKVProjection",
+        "RecordedAttention",
         "SelfAttention",
+        "record_attention",
         "ring_attention",
         "ring_slices",
     ],

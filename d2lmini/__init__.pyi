@@ -34,6 +34,9 @@ from .positions import rotary as rotary
 from .positions import sinusoidal_positions as sinusoidal_positions
 from .projections import QKVProjection as QKVProjection
 from .projections import SelfAttention as SelfAttention
+from .record import AttentionRecord as AttentionRecord
+from .record import RecordedAttention as RecordedAttention
+from .recording import record_attention as record_attention
 from .retrieval import KeyValueStore as KeyValueStore
 from .retrieval import TrigramEncoder as TrigramEncoder
 from .scores import additive_score as additive_score

@@ -14,6 +14,7 @@ from comparing import TORCH
 from d2lmini import attention, masked_softmax, softmax
 from d2lmini.testing import (
     EXHIBITS,
+    FURTHER,
     INVARIANTS,
     by_loops,
     check_attention,
@@ -233,6 +234,53 @@ def test_what_is_right_is_not_called_wrong(name):
 def test_another_convention_is_said_to_be_one(function, advice):
     report = check_attention(function)
     assert report and advice in report.advice, report
+
+
+def windowed(off):
+    def windowed(query, key, value, window=None):
+        n, m = query.shape[-2], key.shape[-2]
+        back = np.arange(m - n, m)[:, None] - np.arange(m)
+        near = True if window is None else back < window + off
+        return attention(query, key, value, mask=(back >= 0) & near).output
+
+    return windowed
+
+
+def in_parts(shared):
+    def in_parts(query, key, value, parts=1):
+        lots = np.array_split(np.arange(key.shape[-2]), parts)
+        lots = [lot if i == 0 else np.append(np.arange(shared), lot) for i, lot in enumerate(lots)]
+        scores = [query @ key[..., lot, :].swapaxes(-1, -2) / key.shape[-1] ** 0.5 for lot in lots]
+        highest = np.max([score.max(axis=-1, keepdims=True) for score in scores], axis=0)
+        e = [np.exp(score - highest) for score in scores]
+        sums = [x @ value[..., lot, :] for x, lot in zip(e, lots, strict=True)]
+        return sum(sums) / sum(x.sum(axis=-1, keepdims=True) for x in e)
+
+    return in_parts
+
+
+def for_weights(rule):
+    def for_weights(query, key, value, causal=False, need_weights=False):
+        result = attention(query, key, value, causal=causal and (rule or not need_weights))
+        return tuple(result) if need_weights else result.output
+
+    return for_weights
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong"),
+    [
+        ("window", windowed(0), [windowed(1), windowed(-1)]),
+        ("parts", in_parts(0), [in_parts(1)]),
+        ("weights", for_weights(True), [for_weights(False)]),
+    ],
+)
+def test_further_arguments_are_tried(kind, right, wrong):
+    name = FURTHER[kind].__name__
+    report = check_attention(right)
+    assert not report and name in report.held, report
+    assert all(name in check_attention(one).names for one in wrong)
+    assert name not in {*check_attention(einsum).held, *check_attention(einsum).idle}
 
 
 def test_what_is_found_out_is_said():

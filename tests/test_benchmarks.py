@@ -14,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from benchmarks import measure, peers, ring  # noqa: E402
+from benchmarks import measure, peers, public, ring  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 STORED = json.loads(measure.FOUND.read_text("utf8"))
@@ -28,6 +28,16 @@ def test_every_bar_is_computed_from_what_was_measured():
     for (what, value, bar), stored in zip(measure.bars(STORED), STORED["bars"], strict=True):
         assert measure.rounded([what, bar]) == [stored[0], stored[2]]
         assert value == pytest.approx(stored[1], rel=0.02)  # of rounded numbers
+
+
+def test_the_table_of_public_functions_is_what_their_check_finds():
+    """Of those that are installed here; each run of `benchmarks.public` checks the others too."""
+    stored = {one["function"]: one for one in json.loads(public.STORED.read_text("utf8"))}
+    assert {*public.FUNCTIONS} <= {*stored}
+    for name, (package, make, said) in public.FUNCTIONS.items():
+        if package in (None, "torch"):
+            found = public.row(name, package, public.check_attention(make(), **said), said)
+            assert found == stored[name]
 
 
 def test_chapter_8_draws_what_was_measured():

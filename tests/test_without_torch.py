@@ -20,9 +20,12 @@ sys.meta_path.insert(0, NoTorch())
 """
 NEED_TORCH = [
     "AdditiveAttention",
+    "AttentionRecord",
     "MultiHeadAttention",
     "QKVProjection",
+    "RecordedAttention",
     "SelfAttention",
+    "record_attention",
     "ring_attention",
     "ring_slices",
 ]
@@ -49,6 +52,9 @@ def test_a_name_that_needs_torch_says_what_to_install(where):
         "SelfAttention": "projections",
         "ring_attention": "distributed",
         "ring_slices": "distributed",
+        "AttentionRecord": "record",
+        "RecordedAttention": "record",
+        "record_attention": "recording",
     }
     assert sorted(modules) == NEED_TORCH
     sources = {n: "d2lmini" if where == "d2lmini" else f"d2lmini.{m}" for n, m in modules.items()}

@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PINS, CITATION = ROOT / "requirements.txt", ROOT / "CITATION.cff"
 NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
 STORED_WITH = ROOT / "chapters/stored-with.json"
-READS = (PINS, CITATION, STORED_WITH, *NOTEBOOKS)  # the files that facts are made of
+PUBLIC = ROOT / "benchmarks/public.json"  # written by benchmarks/public.py
+READS = (PINS, CITATION, STORED_WITH, PUBLIC, *NOTEBOOKS)  # the files that facts are made of
 CAPTION = re.compile(r"\*\*Figure \d")
 
 
@@ -69,6 +70,20 @@ def stored_with(settings, lines: list[str]) -> str:
     if settings.public["changed"]:
         rows.append(("last changed on", settings.public["changed"]))
     return table(("what", "which"), *rows)
+
+
+def public_functions(settings, lines: list[str]) -> str:
+    """Return which invariants functions that people use keep, as `benchmarks.public` found."""
+    rows = []
+    for one in json.loads(PUBLIC.read_text("utf8")):
+        said = ", ".join(f'`{name}="{value}"`' for name, value in one["said"].items() if value)
+        said = said.replace('"True"', "True")
+        broken = "<br>".join(f"`{name}`" for name in one["broken"]) or "–"
+        name = f"{one['function']}" + (f" ({one['package']})" if one["package"] else "")
+        rows.append((name, said or "–", broken, len(one["held"])))
+    return table(("function", "declared", "broken", "held"), *rows).replace(
+        "| --- | --: | --: | --: |", "| --- | --- | --- | --: |"
+    )
 
 
 def citing(settings, lines: list[str]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from d2lmini.testing.invariants import (
+    FURTHER,
     INVARIANTS,
     SMALLER,
     Invariant,
@@ -22,6 +23,7 @@ from d2lmini.testing.subject import LAYOUTS, MEANINGS, Subject
 
 __all__ = [
     "EXHIBITS",
+    "FURTHER",
     "INVARIANTS",
     "Exhibit",
     "Finding",
@@ -47,6 +49,9 @@ def check_attention(
     score: Score = scaled_dot_product,
 ) -> Report:
     """Run the invariants of chapter 9 on an attention function, and say which it breaks.
+
+    A function that can be asked for its weights, for a window or for a number of parts is asked
+    for each of them too: neither may change what the output should be.
 
     Parameters
     ----------
@@ -124,7 +129,7 @@ def check_attention(
     held: list[str] = []
     idle: list[str] = []
     with f.one_thread():
-        for invariant in INVARIANTS:
+        for invariant in (*INVARIANTS, *(FURTHER[kind] for kind in FURTHER if f.names[kind])):
             finding, tried = _smallest(f, invariant)
             if finding:
                 broken[finding.name] = finding

@@ -1,4 +1,4 @@
-"""What must hold for every attention: nine statements, each with its trials."""
+"""What must hold for every attention: nine statements, and three of further arguments."""
 
 import functools
 import math
@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from d2lmini.testing.subject import Subject
 
-__all__ = ["INVARIANTS", "Invariant", "Sizes", "Trial", "by_loops", "defined"]
+__all__ = ["FURTHER", "INVARIANTS", "Invariant", "Sizes", "Trial", "by_loops", "defined"]
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Score: TypeAlias = Callable[[Array, Array], float]
@@ -341,3 +341,51 @@ INVARIANTS: tuple[Invariant, ...] = (
     the_same_call_gives_the_same,
     inputs_are_left_alone,
 )
+
+
+# Of what some functions are asked for besides
+
+
+def asking_for_weights_changes_nothing(f: "Subject", s: Sizes) -> Iterator[Trial]:
+    """The output is the same whether the weights are asked for or not."""
+    for words, rule in rules(f, s):
+        q, k, v = some(f, s)
+        asked, _ = f(q, k, v, **rule, heads=s.heads)
+        unasked, _ = f(q, k, v, **rule, heads=s.heads, weights=False)
+        yield Trial(asked, unasked, f"{words}, weights asked for", given(q, k, v, **rule))
+
+
+def a_window_that_covers_all_is_no_window(f: "Subject", s: Sizes) -> Iterator[Trial]:
+    """A window of w shows w keys, the query's own among them; one of all keys hides nothing."""
+    s = square(s)
+    for words, rule in rules(f, s, causal=True) or rules(f, s):
+        q, k, v = some(f, s)
+        shown = given(q, k, v, **rule)
+        wide, _ = f(q, k, v, **rule, heads=s.heads, window=s.keys)
+        none, _ = f(q, k, v, **rule, heads=s.heads)
+        yield Trial(wide, none, f"{words}, a window of {s.keys}", shown)
+        if s.keys > 2 and "mask" not in rule:
+            before, _ = f(q, k, v, **rule, heads=s.heads, window=2)
+            k[:, 0], v[:, 0] = -9 * k[:, 0], 9
+            after, _ = f(q, k, v, **rule, heads=s.heads, window=2)
+            case = f"{words}, a window of 2, first key changed"
+            yield Trial(after[:, 2:], before[:, 2:], case, shown)
+
+
+def any_number_of_parts_gives_the_same(f: "Subject", s: Sizes) -> Iterator[Trial]:
+    """Keys that lie in several parts, or with several processes, give what one part gives."""
+    s = square(s)._replace(queries=4, keys=4)
+    for words, rule in rules(f, s):
+        q, k, v = some(f, s)
+        one, _ = f(q, k, v, **rule, heads=s.heads, parts=1)
+        for parts in (2, 4):
+            several, _ = f(q, k, v, **rule, heads=s.heads, parts=parts)
+            yield Trial(several, one, f"{words}, {parts} parts", given(q, k, v, **rule))
+
+
+# The argument that a function must have, to be asked.
+FURTHER: dict[str, Invariant] = {
+    "weights": asking_for_weights_changes_nothing,
+    "window": a_window_that_covers_all_is_no_window,
+    "parts": any_number_of_parts_gives_the_same,
+}

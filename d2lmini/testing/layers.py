@@ -48,7 +48,9 @@ def of_multihead(layer: Any) -> Callable[..., tuple[Any, Any]]:
             layers[dtype] = made.requires_grad_(False)
         return layers[dtype]
 
-    def attend(query: Any, key: Any, value: Any, attn_mask: Any = None) -> Any:
+    def attend(
+        query: Any, key: Any, value: Any, attn_mask: Any = None, need_weights: bool = True
+    ) -> Any:
         if attn_mask is not None and attn_mask.ndim > 2:  # (batch, n, m) -> (batch · heads, n, m)
             n = query.shape[1]
             full = attn_mask.expand(-1, n, -1)
@@ -56,7 +58,9 @@ def of_multihead(layer: Any) -> Callable[..., tuple[Any, Any]]:
         arrays = [query, key, value]
         if not layer.batch_first:
             arrays = [x.transpose(0, 1) for x in arrays]
-        output, weights = plain(query.dtype)(*arrays, attn_mask=attn_mask)
+        output, weights = plain(query.dtype)(
+            *arrays, attn_mask=attn_mask, need_weights=need_weights
+        )
         return (output if layer.batch_first else output.transpose(0, 1)), weights
 
     attend.__name__ = type(layer).__name__

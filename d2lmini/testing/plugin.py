@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from d2lmini.testing import INVARIANTS, Report, check_attention
+from d2lmini.testing import FURTHER, INVARIANTS, Report, check_attention
 from d2lmini.testing.__main__ import found
 
 __all__ = ["AttentionInvariant"]
@@ -55,10 +55,12 @@ class _Functions(pytest.Collector):
                 report = check_attention(found(name))
             except ValueError as error:
                 raise pytest.UsageError(str(error)) from error
-            for invariant in INVARIANTS:
-                yield AttentionInvariant.from_parent(
-                    self, name=f"{invariant.__name__}[{name}]", report=report
-                )
+            asked = {*report.names, *report.held, *report.idle}
+            for invariant in (*INVARIANTS, *FURTHER.values()):
+                if invariant.__name__ in asked or "it_can_be_called" in asked:
+                    yield AttentionInvariant.from_parent(
+                        self, name=f"{invariant.__name__}[{name}]", report=report
+                    )
 
 
 def pytest_collection_modifyitems(session: Any, config: Any, items: list[Any]) -> None:

@@ -20,7 +20,10 @@ NAMES = {
     "causal": ("causal", "is_causal"),
     "heads": ("heads", "num_heads", "n_heads", "n_head", "nheads"),
     "weights": ("need_weights", "return_weights", "return_attention", "output_attentions"),
+    "window": ("window", "window_size", "sliding_window"),
+    "parts": ("parts", "num_parts", "num_chunks", "processes", "world_size"),
 }
+ALWAYS_WRITTEN = ("weights", "window", "parts")  # never guessed behind **options
 LAYOUTS = {
     "batch heads n d": "(batch, heads, n, d)",
     "batch n d": "(batch, n, d)",
@@ -111,18 +114,31 @@ class Subject:
         mask: Array | None = None,
         causal: bool = False,
         heads: int = 1,
+        **further: Any,
     ) -> tuple[Array, Array | None]:
-        """Call the function; return its output (batch, n, heads · d_v), and its weights or None."""
+        """Call the function; return its output (batch, n, heads · d_v), and its weights or None.
+
+        `further` may say whether weights are asked for, a window, and a number of parts.
+        """
         if self.layout == "n d":
             items = range(len(query))
             masks = [mask if mask is None or mask.ndim < 3 else mask[b % len(mask)] for b in items]
-            each = [self._one(query[b], key[b], value[b], masks[b], causal, 1) for b in items]
+            each = [
+                self._one(query[b], key[b], value[b], masks[b], causal, 1, further) for b in items
+            ]
             weights = [w for _, w in each if w is not None]
             return np.stack([o for o, _ in each]), np.stack(weights) if weights else None
-        return self._one(query, key, value, mask, causal, heads)
+        return self._one(query, key, value, mask, causal, heads, further)
 
     def _one(
-        self, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, heads: int
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        mask: Array | None,
+        causal: bool,
+        heads: int,
+        further: Mapping[str, Any],
     ) -> tuple[Array, Array | None]:
         arguments = [self._native(self.lay(self._laid(x, heads))) for x in (query, key, value)]
         options: dict[str, Any] = {}
@@ -135,6 +151,7 @@ class Subject:
             options[str(self.names["heads"])] = heads
         if self.names["weights"]:
             options[str(self.names["weights"])] = True
+        options |= {str(self.names[kind]): said for kind, said in further.items()}
         given = dict(zip(("query", "key", "value"), arguments, strict=True))
         if mask is not None:
             given["mask"] = options[str(self.names["mask"])]
@@ -408,7 +425,7 @@ def _names(function: Callable[..., Any]) -> dict[str, str | None]:
             if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
         if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-            found += [names[0] for kind, names in NAMES.items() if kind != "weights"]
+            found += [names[0] for kind, names in NAMES.items() if kind not in ALWAYS_WRITTEN]
     except (TypeError, ValueError):  # a builtin says it in its first lines
         found = re.findall(r"(\w+)=", (function.__doc__ or "")[:400])
     return {kind: next((n for n in names if n in found), None) for kind, names in NAMES.items()}

@@ -64,6 +64,17 @@ assert_type(d.AdditiveAttention(3, 3, 8)(query, key, value).output, torch.Tensor
 key, value = cache.append(key, value)
 assert_type(key, torch.Tensor)
 
+# Another model, recorded
+
+with d.record_attention(torch.nn.Linear(2, 2), without={"": [0]}, keep="*") as record:
+    pass
+assert_type(record, d.AttentionRecord)
+assert_type(record["layers.*"].stack(item=1), torch.Tensor)
+assert_type(record[0], d.RecordedAttention)
+assert_type(record[0].weights, torch.Tensor)
+d.record_attention("gpt2")  # refused
+d.record_attention(without={0: 3})  # refused
+
 # Looking things up
 
 store = d.KeyValueStore(["Alice", "Bruno"], [32.0, 58.0])

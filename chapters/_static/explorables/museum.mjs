@@ -4,7 +4,7 @@ import { choice, frame, picture, set, squares, switches, text } from "./frame.mj
 
 const BUGS = ["upside", "late", "corner", "width", "axis"];
 const NAMES = ["the mask is upside down", "the mask is off by one", "the triangle begins at the wrong corner", "the scale takes the width of the whole model", "the softmax runs over the queries"];
-const TESTS = ["the definition", "rows sum to 1", "nothing from later keys", "one at a time is all at once"];
+const TESTS = ["it is the definition", "weights sum to one", "a later token changes nothing", "one at a time is all at once"];
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(bug, name, kept) {

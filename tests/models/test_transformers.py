@@ -1,0 +1,136 @@
+"""`record_attention` on models of transformers, built at random from small configurations.
+
+Collected where transformers is installed (conftest.py): once a week, in the job "models".
+"""
+
+import pytest
+import torch
+import transformers
+
+from d2lmini import record_attention
+
+pytestmark = pytest.mark.weekly
+
+SMALL = {"num_hidden_layers": 3, "hidden_size": 32, "num_attention_heads": 4}
+LLAMA = {**SMALL, "num_key_value_heads": 2, "intermediate_size": 48, "vocab_size": 99}
+BART = {
+    "encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "vocab_size": 99,
+    "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "max_position_embeddings": 64,
+}  # fmt: skip
+T5 = {"num_layers": 2, "d_model": 32, "num_heads": 4, "d_kv": 8, "d_ff": 48, "vocab_size": 99}
+MODELS = {
+    "GPT2LMHeadModel": {"n_layer": 3, "n_embd": 32, "n_head": 4, "vocab_size": 99},
+    "LlamaForCausalLM": LLAMA,
+    "MistralForCausalLM": {**LLAMA, "sliding_window": 4},
+    "Gemma3ForCausalLM": {**LLAMA, "head_dim": 8, "sliding_window": 4},
+    "BertModel": {**SMALL, "intermediate_size": 48, "vocab_size": 99},
+    "ViTModel": {**SMALL, "intermediate_size": 48, "image_size": 16, "patch_size": 4},
+    "BartForConditionalGeneration": BART,
+    "T5ForConditionalGeneration": {**T5, "decoder_start_token_id": 0},
+}
+TWO_SIDED = {"BartForConditionalGeneration", "T5ForConditionalGeneration"}
+CAUSAL = [name for name in MODELS if name.endswith(("CausalLM", "LMHeadModel"))]
+# Where a model that multiplies by hand returns its weights, and which modules they are of.
+SIDES = {
+    "encoder_attentions": ("encoder.", "self"),
+    "decoder_attentions": ("decoder.", "self"),
+    "cross_attentions": ("decoder.", "enc"),
+    "attentions": ("", ""),
+}
+
+
+def model_of(name):
+    cls = getattr(transformers, name)
+    torch.manual_seed(3)
+    model = cls(cls.config_class(**MODELS[name])).eval()
+    assert model.config._attn_implementation == "sdpa", "the default kernel"
+    return model
+
+
+def inputs_of(name):
+    """Return a batch of two, the second padded at its left or right, or images."""
+    rng = torch.Generator().manual_seed(5)
+    if name == "ViTModel":
+        return {"pixel_values": torch.randn(2, 3, 16, 16, generator=rng)}
+    tokens = torch.randint(3, 99, (2, 7), generator=rng)
+    mask = torch.ones_like(tokens)
+    mask[1, :2] = 0
+    inputs = {"input_ids": tokens, "attention_mask": mask}
+    if name in TWO_SIDED:
+        inputs["decoder_input_ids"] = tokens[:, :5]
+    return inputs
+
+
+def run(model, inputs, **options):
+    with torch.no_grad():
+        return model(**inputs, **options)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_are_those_of_eager_attention_and_the_output_is_the_same(name):
+    model, inputs = model_of(name), inputs_of(name)
+    alone = run(model, inputs)[0]
+    with record_attention(model) as record:
+        output = run(model, inputs)[0]
+    assert torch.equal(alone, output)
+    assert record.unseen == []
+    model.set_attn_implementation("eager")
+    eager = run(model, inputs, output_attentions=True)
+    compared = 0
+    for side, (where, what) in SIDES.items():
+        found = [
+            call.weights
+            for call in record
+            if where in call.name and what in call.name.rpartition(".")[-1].lower()
+        ]
+        for ours, theirs in zip(found, getattr(eager, side, None) or [], strict=False):
+            real = ours.sum(-1) > 0.5  # a padding's query sees no key: transformers spreads it
+            assert torch.equal(real, real[:, :1].expand_as(real)) and real.any(-1).all()
+            worst = float((ours - theirs).abs()[real].max())
+            assert worst < 1e-6, f"{side}: {worst}"
+            compared += 1
+    assert compared == len(record) > 1
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_the_steps_of_a_generation_are_joined(name):
+    """As one run over the whole text; what a window has dropped is NaN."""
+    model, inputs = model_of(name), {"input_ids": inputs_of(name)["input_ids"][:1]}
+    settings = {"max_new_tokens": 5, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    with record_attention(model) as record:
+        text = model.generate(**inputs, **settings)
+    assert torch.equal(text, model.generate(**inputs, **settings))
+    joined = record.joined()
+    model.set_attn_implementation("eager")
+    whole = torch.stack(run(model, {"input_ids": text[:, :-1]}, output_attentions=True).attentions)
+    assert joined.shape == whole[:, 0].shape
+    computed = ~joined.isnan()
+    # A cache computes other roundings than one run, and they add up over the layers.
+    assert (joined - whole[:, 0])[computed].abs().max() < 1e-6
+    assert whole[:, 0][~computed].abs().max() == 0
+    assert computed.any(-1).all()
+
+
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "BertModel", "GPT2LMHeadModel"])
+def test_a_head_taken_out_is_its_columns_set_to_zero(name):
+    model, inputs = model_of(name), inputs_of(name)
+    modules = dict(model.named_modules())
+    with record_attention(model) as record:
+        run(model, inputs)
+    taken = record.names[1]
+    with record_attention(model, without={taken: [2]}):
+        output = run(model, inputs)[0]
+    outer = taken.removesuffix(".self")
+    last = {"LlamaForCausalLM": "o_proj", "BertModel": "output.dense", "GPT2LMHeadModel": "c_proj"}
+    weight = modules[f"{outer}.{last[name]}"].weight.data
+    (weight.T if name != "GPT2LMHeadModel" else weight)[16:24] = 0  # 4 heads of 8
+    assert torch.equal(output, run(model, inputs)[0])
+    if name == "LlamaForCausalLM":  # its steps have another layout where there is a mask
+        settings = {**inputs, "max_new_tokens": 6, "do_sample": False, "pad_token_id": 0}
+        zeroed = model.generate(**settings, output_logits=True, return_dict_in_generate=True)
+        whole = model_of(name)
+        with record_attention(whole, without={taken: [2]}) as record:
+            text = whole.generate(**settings, output_logits=True, return_dict_in_generate=True)
+        torch.testing.assert_close(text.logits, zeroed.logits, rtol=0, atol=0)
+        assert {call.weights.shape[1] for call in record} == {4}

@@ -1,0 +1,408 @@
+"""`record_attention` on PyTorch's own modules; models of transformers are in tests/models."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import oracles  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn.functional import scaled_dot_product_attention  # noqa: E402
+
+from d2lmini import MultiHeadAttention, SelfAttention, record_attention  # noqa: E402
+
+N, M, D = 4, 6, 8
+BOOLEAN = torch.tensor([[i != 1 and (i + j) % 3 > 0 for j in range(M)] for i in range(N)])
+ADDITIVE = torch.linspace(-2, 2, N * M).reshape(N, M).masked_fill(~BOOLEAN, -torch.inf)
+
+
+def encoder(**options):
+    layer = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # why nested tensors are not used
+        return nn.TransformerEncoder(layer, 2)
+
+
+@pytest.mark.parametrize(
+    "options, visible, bias, scale",
+    [
+        ({}, True, 0.0, None),
+        ({"attn_mask": BOOLEAN}, BOOLEAN.numpy(), 0.0, None),
+        ({"attn_mask": ADDITIVE}, BOOLEAN.numpy(), ADDITIVE.nan_to_num(neginf=0.0).numpy(), None),
+        ({"is_causal": True}, np.tri(N, M, dtype=bool), 0.0, None),  # from the top left, there
+        ({"scale": 0.7, "dropout_p": 0.5}, True, 0.0, 0.7),
+    ],
+)
+def test_one_call_has_the_weights_of_the_definition(options, visible, bias, scale):
+    query, key, value = torch.randn(2, 3, N, D), torch.randn(2, 3, M, D), torch.randn(2, 3, M, 5)
+    torch.manual_seed(1)
+    alone = scaled_dot_product_attention(query, key, value, **options)
+    torch.manual_seed(1)
+    with record_attention() as record:
+        output = scaled_dot_product_attention(query, key, value, **options)
+    assert torch.equal(alone, output)
+    scores = oracles.scores(query, key) * (1 if scale is None else scale * D**0.5)
+    expected = oracles.masked_softmax(scores + bias, np.broadcast_to(visible, scores.shape))
+    np.testing.assert_allclose(record.weights, expected, atol=1e-6)
+    assert record[0].name == "" and not record[0].weights.requires_grad
+
+
+def test_grouped_heads_share_their_keys():
+    query, key = torch.randn(2, 6, N, D), torch.randn(2, 2, M, D)
+    with record_attention() as record:
+        scaled_dot_product_attention(query, key, key, enable_gqa=True)
+    expected = oracles.masked_softmax(oracles.scores(query, key[:, [0, 0, 0, 1, 1, 1]]))
+    np.testing.assert_allclose(record.weights, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_nested_tensors_are_filled_up_with_zeros(layout):
+    parts = [torch.randn(5, 2, D), torch.randn(3, 2, D)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a prototype
+        nested = torch.nested.nested_tensor(parts, layout=layout).transpose(1, 2)
+    nested = nested.contiguous() if layout is torch.strided else nested
+    with record_attention() as record:
+        scaled_dot_product_attention(nested, nested, nested)
+    assert record.weights.shape == (2, 2, 5, 5)
+    for weights, part in zip(record.weights, parts, strict=True):
+        part = part.movedim(1, 0)
+        n = part.shape[-2]
+        expected = oracles.masked_softmax(oracles.scores(part, part))
+        np.testing.assert_allclose(weights[:, :n, :n], expected, atol=1e-6)
+        assert weights[:, n:].abs().sum() == weights[:, :, n:].abs().sum() == 0
+
+
+@pytest.mark.parametrize("train", [False, True])
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_the_layer_of_pytorch(train, need_weights, batch_first):
+    """Its kernel, its fast path, its path with weights, and dropout: the output is the same."""
+    layer = nn.MultiheadAttention(16, 4, dropout=0.3, batch_first=batch_first).train(train)
+    x = torch.randn(2, 5, 16)
+    hidden = torch.arange(5) >= torch.tensor([[5], [3]])
+    given = x if batch_first else x.transpose(0, 1)
+    options = {"key_padding_mask": hidden, "need_weights": need_weights}
+    for grad in (torch.no_grad, torch.enable_grad):
+        with grad():
+            torch.manual_seed(2)
+            alone = layer(given, given, given, **options)
+            torch.manual_seed(2)
+            with record_attention(layer) as record:
+                output = layer(given, given, given, **options)
+        for before, after in zip(alone, output, strict=True):
+            assert (before is after is None) or torch.equal(before, after)
+        q, k, _ = nn.functional.linear(x, layer.in_proj_weight).chunk(3, -1)
+        q, k = (part.reshape(2, 5, 4, 4).transpose(1, 2) for part in (q, k))
+        visible = np.broadcast_to(~hidden.numpy()[:, None, None], (2, 4, 5, 5))
+        expected = oracles.masked_softmax(oracles.scores(q, k), visible)
+        np.testing.assert_allclose(record.weights, expected, atol=1e-6)
+        assert record.weights.requires_grad is False
+
+
+def test_a_query_of_a_layer_that_sees_no_key_has_weights_0_and_a_nan_stays():
+    layer, x = nn.MultiheadAttention(16, 4, batch_first=True), torch.randn(2, 3, 16)
+    mask = torch.tensor([[True, True, True], [False, True, True], [False, False, True]])
+    with record_attention(layer) as record:
+        layer(x, x, x, attn_mask=mask)
+    assert record.weights.sum(-1).tolist() == [[[0.0, 1.0, 1.0]] * 4] * 2
+    x[1, 0] = torch.nan
+    with record_attention(layer) as record:
+        layer(x, x, x)
+    assert record.weights[1].isnan().all() and not record.weights[0].isnan().any()
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("grad", [False, True])
+def test_an_encoder_gives_the_same_on_its_fast_path_too(norm_first, padded, grad):
+    model, x = encoder(norm_first=norm_first).eval(), torch.randn(3, 5, 16)
+    hidden = torch.arange(5) >= torch.tensor([[5], [4], [2]]) if padded else None
+    with torch.set_grad_enabled(grad), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nested tensors are a prototype
+        alone = model(x, src_key_padding_mask=hidden)
+        with record_attention(model) as record:
+            output = model(x, src_key_padding_mask=hidden)
+        assert torch.equal(alone, output)
+        assert record.names == ["layers.0.self_attn", "layers.1.self_attn"]
+        first, real = model.layers[0], slice(None) if hidden is None else ~hidden
+        inside = first.norm1(x) if norm_first else x
+        theirs = first.self_attn(
+            inside, inside, inside, key_padding_mask=hidden, average_attn_weights=False
+        )[1]
+        difference = (record["layers.0.self_attn"].weights - theirs).abs()
+        assert difference.transpose(1, 2)[real].max() < 1e-6
+        assert record.unseen == []
+
+
+def test_a_layer_that_is_given_nested_tensors():
+    layer = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True).eval()
+    parts = [torch.randn(5, 16), torch.randn(3, 16)]
+    with torch.no_grad():
+        nested = torch.nested.nested_tensor(parts)
+        alone = layer(nested)
+        with record_attention(layer) as record:
+            output = layer(nested)
+        assert all(map(torch.equal, alone.unbind(), output.unbind()))
+        with record_attention(layer) as single:
+            layer(parts[1][None])
+    seen = record.weights[1, :, :3]
+    torch.testing.assert_close(seen[..., :3], single.weights[0])
+    assert seen[..., 3:].abs().max() == 0
+
+
+def test_a_transformer_of_both_sides():
+    model = nn.Transformer(16, 4, 1, 2, 24, batch_first=True).eval()
+    source, target = torch.randn(2, 5, 16), torch.randn(2, 3, 16)
+    causal = nn.Transformer.generate_square_subsequent_mask(3)
+    alone = model(source, target, tgt_mask=causal)
+    with record_attention(model) as record:
+        assert torch.equal(alone, model(source, target, tgt_mask=causal))
+    assert record.names == [
+        "encoder.layers.0.self_attn",
+        *(f"decoder.layers.{i}.{kind}_attn" for i in (0, 1) for kind in ("self", "multihead")),
+    ]
+    assert record["decoder.*.multihead_attn"].stack(1).shape == (2, 4, 3, 5)
+    assert record["decoder.*.self_attn"].stack().triu(1).abs().max() == 0
+    with pytest.raises(ValueError, match=r"3 shapes \(heads, n, m\), such as \(4, 3, 3\) and"):
+        record.stack()
+
+
+@pytest.mark.parametrize("train", [False, True])
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_a_head_taken_out_gives_nothing_and_gradients_flow(train, need_weights):
+    layer, x = nn.MultiheadAttention(16, 4, batch_first=True).train(train), torch.randn(2, 5, 16)
+    state = {name: tensor.clone() for name, tensor in layer.state_dict().items()}
+    with record_attention(layer, without={"": [0, 3]}) as record:
+        output, _ = layer(x, x, x, need_weights=need_weights, average_attn_weights=False)
+    output.sum().backward()
+    assert all(torch.equal(state[name], tensor) for name, tensor in layer.state_dict().items())
+    assert record.weights.sum(-1).min() > 0.99  # as if it were there
+    assert layer.in_proj_weight.grad[8:12].abs().max() > 0
+    assert layer.in_proj_weight.grad[:4].abs().max() == 0
+    with torch.no_grad():
+        layer.out_proj.weight[:, :4] = 0
+        layer.out_proj.weight[:, 12:] = 0
+        expected = layer(x, x, x, need_weights=need_weights, average_attn_weights=False)
+    torch.testing.assert_close(output, expected[0])
+
+
+def test_a_head_is_taken_out_of_an_encoder_and_of_our_own_layer():
+    model, x = encoder().eval(), torch.randn(2, 5, 16)
+    with torch.no_grad():
+        with record_attention(model, without={"layers.1.self_attn": [2]}) as record:
+            output = model(x)
+        model.layers[1].self_attn.out_proj.weight[:, 8:12] = 0
+        torch.testing.assert_close(output, model(x))
+    assert len(record) == 2
+    ours = MultiHeadAttention(16, 4, num_kv_heads=2)
+    with record_attention(ours, without={"": [2]}) as record:
+        output = ours(x, causal=True).output
+    torch.testing.assert_close(output, ours(x, causal=True, without=[2]).output)
+    torch.testing.assert_close(record.weights, ours(x, causal=True, need_weights=True).weights)
+
+
+def test_training_is_not_disturbed():
+    """The same dropout, the same gradients."""
+    model, x, found = encoder(dropout=0.2), torch.randn(2, 5, 16), []
+    for recorded in (False, True):
+        torch.manual_seed(4)
+        model.zero_grad()
+        if recorded:
+            with record_attention(model) as record:
+                model(x).sum().backward()
+        else:
+            model(x).sum().backward()
+        found.append([p.grad.clone() for p in model.parameters()])
+    assert all(map(torch.equal, *found))
+    torch.testing.assert_close(record.stack().sum(-1), torch.ones(2, 4, 5))  # before dropout
+
+
+def test_autocast_and_sixteen_bits():
+    layer, x = MultiHeadAttention(16, 4), torch.randn(2, 5, 16)
+    with torch.autocast("cpu", torch.bfloat16), record_attention(layer) as record:
+        q, k = layer.w_q(x), layer.w_k(x)
+        layer(x)
+    assert q.dtype == torch.bfloat16 and record.weights.dtype == torch.float32
+    q, k = (part.reshape(2, 5, 4, 4).transpose(1, 2).float() for part in (q, k))
+    expected = oracles.masked_softmax(oracles.scores(q, k))
+    np.testing.assert_allclose(record.weights, expected, atol=1e-6)
+
+
+def test_what_is_kept():
+    model, x = encoder().eval(), torch.randn(2, 5, 16)
+    with record_attention(model) as everything:
+        model(x)
+    with record_attention(model, keep="*.1.*") as record:
+        model(x)
+        model(x[:1])
+    assert [(call.name, len(call.weights)) for call in record] == [
+        ("layers.1.self_attn", 2),
+        ("layers.1.self_attn", 1),
+    ]
+    assert torch.equal(record[0].weights, everything[1].weights)
+    assert everything.nbytes == 2 * 2 * 4 * 5 * 5 * 4
+    assert repr(record) == (
+        "Attention of 2 calls in 1 module, 1.2 kB\n  layers.1.self_attn  (2, 4, 5, 5) × 2"
+    )
+
+
+def test_only_the_model_is_recorded_and_without_one_all_is():
+    one, other, x = encoder().eval(), encoder().eval(), torch.randn(1, 5, 16)
+    q = torch.randn(1, 2, 3, 4)
+    with record_attention(one) as record, record_attention() as everything:
+        other(x)
+        one(x)
+        scaled_dot_product_attention(q, q, q)
+    assert len(record) == 2
+    assert everything.names == ["layers.0.self_attn", "layers.1.self_attn", ""]
+    assert len(everything) == 5
+
+
+def test_threads_have_records_of_their_own():
+    models, lengths = [encoder().eval() for _ in range(4)], [3, 4, 5, 6]
+    records, start = {}, threading.Barrier(4)
+
+    def run(model, length):
+        start.wait()
+        with torch.no_grad(), record_attention() as records[length]:
+            for _ in range(20):
+                model(torch.randn(1, length, 16))
+
+    threads = [
+        threading.Thread(target=run, args=pair) for pair in zip(models, lengths, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for length, record in records.items():
+        assert {call.weights.shape for call in record} == {(1, 4, length, length)}
+        assert len(record) == 40 and record.names == ["layers.0.self_attn", "layers.1.self_attn"]
+
+
+def hooked():
+    from torch.nn.modules import module
+
+    return len(module._global_forward_hooks), len(module._global_forward_pre_hooks)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_an_exception_inside_leaves_nothing_behind(grad):
+    model, x, before = encoder().eval(), torch.randn(1, 5, 16), hooked()
+    with torch.set_grad_enabled(grad):
+        with pytest.raises((RuntimeError, AssertionError)), record_attention(model):
+            model(torch.randn(1, 5, 7))  # too narrow
+        with record_attention(model) as record:
+            with pytest.raises((RuntimeError, AssertionError)):
+                model(torch.randn(1, 5, 7))
+            alone = model(x)  # names and paths are right again
+        assert record.names == ["layers.0.self_attn", "layers.1.self_attn"]
+        assert torch.equal(alone, model(x))
+    assert hooked() == before
+    assert not torch.overrides._get_current_function_mode_stack()
+
+
+def test_steps_are_joined():
+    def call(n, m, fill):
+        q, k = torch.zeros(1, 2, n, 4), torch.zeros(1, 2, m, 4)
+        scaled_dot_product_attention(q, k, k)
+        return torch.full((n, m), fill)
+
+    nan = torch.nan
+    with record_attention() as record:  # a cache that grows, and one that forgets
+        call(2, 2, 1 / 2), call(1, 3, 1 / 3), call(1, 2, 1 / 2)
+    expected = [
+        [0.5, 0.5, nan, nan],
+        [0.5, 0.5, nan, nan],
+        [1 / 3] * 3 + [nan],
+        [nan, nan, 0.5, 0.5],
+    ]
+    torch.testing.assert_close(record.joined()[0, 1], torch.tensor(expected), equal_nan=True)
+    with record_attention() as record:  # keys of another sequence
+        call(1, 3, 1 / 3), call(1, 3, 1 / 3), call(1, 3, 1 / 3), call(1, 3, 1 / 3)
+    torch.testing.assert_close(record.joined()[0, 0], torch.full((4, 3), 1 / 3))
+
+
+class Chain(nn.Module):
+    """Attention that is not PyTorch's beside one that is."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = SelfAttention(16), nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x):
+        return self.last(x, x, self.first(x).output)[0]
+
+
+def test_what_cannot_be_seen_is_said():
+    model, x = Chain(), torch.randn(1, 5, 16)
+    with record_attention(model) as record:
+        model(x)
+    assert record.names == ["last"]
+    assert record.unseen == [
+        "first called no attention that can be seen, but multiplied by hand or called a kernel "
+        "directly"
+    ]
+    assert repr(record).endswith("\nNot seen: " + record.unseen[0])
+    with record_attention(model.first) as record:
+        model.first(x)
+    with pytest.raises(ValueError, match="nothing was recorded: the model called no attention"):
+        record.stack()
+    q = x[:, None]
+    with record_attention() as record:
+        torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, q, q)
+    assert record.unseen == ["_scaled_dot_product_flash_attention_for_cpu was called directly"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_compiled_code_is_said_to_be_unseen(again):
+    q = torch.randn(1, 2, 5, 8)
+    f = torch.compile(lambda q: scaled_dot_product_attention(q, q, q) + 1, backend="eager")
+    if again:
+        f(q)
+    with record_attention() as record:
+        output = f(q)
+    torch.testing.assert_close(output, f(q))
+    assert "torch.compile" in record.unseen[0]
+
+
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        ({"model": "gpt2"}, TypeError, "model must be a torch.nn.Module, got str"),
+        ({"model": None, "without": {"x": [0]}}, ValueError, "record_attention.model, without="),
+        ({"without": [(0, 1)]}, TypeError, "without must map the name of a module .* got list"),
+        ({"without": {"layers.0": [0]}}, ValueError, "ran in 'layers.0.self_attn', 'layers.1"),
+        ({"without": {"layers.7": [0]}}, ValueError, "no module 'layers.7'; .* record.names"),
+        ({"without": {"layers.0.self_attn": [4]}}, ValueError, "no head 4: there are 4, from 0"),
+        ({"without": {"layers.0.self_attn": [-1]}}, ValueError, "at least 0, got -1"),
+        ({"keep": "layers.7.*"}, ValueError, "keep: no module of the model fits 'layers.7"),
+    ],
+)
+def test_bad_input(options, error, words):
+    model = encoder().eval()
+    with pytest.raises(error, match=words), record_attention(**{"model": model, **options}):
+        model(torch.randn(1, 5, 16))
+
+
+def test_the_errors_of_a_record_help():
+    with record_attention() as record:
+        pass
+    with pytest.raises(ValueError, match="nothing was recorded: no attention ran in the block"):
+        record.stack()
+    model, x = encoder().eval(), torch.randn(2, 5, 16)
+    with record_attention(model) as record:
+        model(x)
+    with pytest.raises(
+        KeyError, match=r"no call of 'layers.1.attn' was recorded; there is 'layers"
+    ):
+        record["layers.1.attn"]
+    with pytest.raises(ValueError, match=r"2 calls: give one, as record\[0\].weights"):
+        record.weights  # noqa: B018
+    with pytest.raises(IndexError, match="item = 2: the batch has 2, from 0 to 1"):
+        record.stack(item=2)
+    assert len(record[1:]) == 1 and record[1:].weights is record[1].weights
