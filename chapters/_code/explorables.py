@@ -438,7 +438,10 @@ def atlas() -> Start:
         "layer": layer,
         "head": head,
     }
-    title, titles = "The wall of heads", ("more than half of the time", "heads of 270", "most of all")
+    title, titles = (
+        "The wall of heads",
+        ("more than half of the time", "heads of 270", "most of all"),
+    )
     files = {"reading-0.bin": stored_weights(text)}
     return Start(title, settings, titles, rows, says, (920, 276), 2, "drawing-atlas", files=files)
 

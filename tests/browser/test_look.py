@@ -163,9 +163,9 @@ SAMPLES = """async ([weights, heatmap, places]) => {
         grid: w => `<table class="ex-grid-table"><tr><td role="gridcell" style="--w:${w}">`,
         chip: w => `<p class="ex-pieces"><span style="--w:${w}">a</span></p>`,
         table: w => `<div class="d2lmini-table d2lmini-explorer"><table><tr>
-            <td class="d2lmini-more" style="--w:${w}">1</td></tr></table></div>`,
+            <th></th><td class="d2lmini-more" style="--w:${w}">1</td></tr></table></div>`,
         ledger: w => `<div class="d2lmini-table d2lmini-trace"><table><tr>
-            <td class="d2lmini-bar" style="--w:${w}">1</td></tr></table></div>`,
+            <th></th><td class="d2lmini-bar" style="--w:${w}">1</td></tr></table></div>`,
         atlas: w => `<i class="ex-on atlas-probe" style="--w:${w}"></i>`,
     };
     const pen = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
@@ -203,13 +203,14 @@ SAMPLES = """async ([weights, heatmap, places]) => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_weight_has_one_colour_wherever_it_is_drawn(visit, scheme):
     """In heatmaps, explorables, grids, chips, tables, ledgers and the atlas; words turn once."""
-    shown = show_heatmaps([WEIGHTS], "Keys", "Queries", annot=False, colorbar=False, show=False)
-    pictures = re.findall(r'src="(data:image/svg[^"]+)"', shown.html())
+    shares = [np.multiply(100, WEIGHTS)]  # as numbers they need not sum to 1
+    shown = show_heatmaps(shares, "Column", "Row", annot=False, colorbar=False, show=False)
+    dark, light = re.findall(r"data:image/svg\+xml;base64,[\w+/=]+", shown.html())
     (ax,) = shown.axes.ravel()
     box = ax.get_position()
     places = [[box.x0 + box.width * (i + 0.5) / 5, 1 - box.y0 - box.height / 2] for i in range(5)]
     tab = visit(CHAPTERS[2], width=390, scheme=scheme).tab
-    found = tab.evaluate(SAMPLES, [WEIGHTS, pictures[scheme == "dark"], places])
+    found = tab.evaluate(SAMPLES, [WEIGHTS, {"light": light, "dark": dark}[scheme], places])
     wanted = np.round(255 * weight_map(scheme)(np.array(WEIGHTS, float))[:, :3])
     for name, row in found.items():
         drawn = np.array([one["ground"] for one in row])
