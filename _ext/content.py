@@ -3,6 +3,7 @@
     ```{drawing} idea         a figure of drawings.py; below it stands its caption
     ```{explorable} lookup    a drawing of explorables.py that answers to the reader
     ```{facts} pins           Markdown of facts.py
+    ```{picture} triangle     a small picture of pictures.py, and below it where it leads
 
 An explorable of a notebook comes after the cell that `PLACES` names.
 """
@@ -20,7 +21,7 @@ from refused import warn
 from sphinx.util.docutils import SphinxDirective
 from upstream import cell_ids, is_code_cell
 
-from chapters._code import drawings, explorables, facts
+from chapters._code import drawings, explorables, facts, pictures
 from live_cells.joining import LOADER, WHEN_NEAR, joined
 
 NAMED = re.compile(r'data-explorable="(\w+)"')
@@ -80,7 +81,18 @@ class Explorable(Made):
         return [nodes.raw("", written(self.arguments[0]), format="html")]
 
 
-DIRECTIVES = {"drawing": Drawing, "facts": Facts, "explorable": Explorable}
+class Picture(Made):
+    """Put a small picture above the words that it leads to."""
+
+    def run(self) -> list[nodes.Node]:
+        """Draw it."""
+        box = nodes.container(classes=["picture"])
+        box += nodes.raw("", self.function(pictures)(), format="html")
+        self.state.nested_parse(self.content, self.content_offset, box)
+        return [box]
+
+
+DIRECTIVES = {"drawing": Drawing, "facts": Facts, "explorable": Explorable, "picture": Picture}
 
 
 @cache

@@ -98,6 +98,12 @@ IN_TEXT = [
     (r'<th class="head">(<p></p>)?\s*</th>', "<td></td>"),
     # The line under a title, in which a page says what it is for.
     (r"(</h1>\s*)<p>(<em>((?!</?(p|em)>)[\s\S])*</em></p>)", r'\1<p class="promise">\2'),
+    # The title of the book has its colours on its first page.
+    (
+        r"(<h1>)Queries, Keys and Values(?=<)",
+        r'\1<span class="query">Queries</span>, <span class="key">Keys</span> and '
+        r'<span class="value">Values</span>',
+    ),
     # As attributes, the sizes keep the place of a picture free while it is loaded, at any width.
     (
         r'(<img[^>]*) style="width: (\d+)px; height: (\d+)px;" />',
