@@ -107,8 +107,10 @@ def written(name: str) -> str:
     settings = html.escape(json.dumps(one.settings, ensure_ascii=False, separators=(",", ":")))
     head = "".join(f'<th scope="col">{html.escape(str(cell))}</th>' for cell in one.head)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
-        for row in one.rows
+        f'<tr><th scope="row">{html.escape(str(first))}</th>'
+        + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in others)
+        + "</tr>"
+        for first, *others in one.rows
     )
     replaces = f' data-replaces="{one.replaces}"' if one.replaces else ""
     width, height = one.size
@@ -120,9 +122,10 @@ def written(name: str) -> str:
         f'<div class="explorable ex-{name}" data-explorable="{name}"{replaces} '
         f'data-settings="{settings}" role="group" aria-label="{one.title}" style="{style}">'
         f'<p class="ex-title">{one.title}</p>{drawing}'
+        f'<div class="ex-controls"></div><p class="ex-says">{html.escape(one.says)}</p>'
+        '<details class="ex-fold" open><summary>Show the numbers</summary>'
         f'<table class="ex-numbers"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-        f'<div class="ex-controls"></div>'
-        f'<p class="ex-says" role="status">{html.escape(one.says)}</p></div>'
+        "</details></div>"
     )
 
 

@@ -94,6 +94,11 @@ IN_TEXT = [
     # The roles of bibliographies are not valid where the extension puts them.
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
     (r' role="doc-biblioentry"', ""),
+    # The first cell of a row names it.
+    (
+        r'(<tr class="row-(?:even|odd)">)<td>((?:(?!</?td>)[\s\S])*)</td>',
+        r'\1<th scope="row">\2</th>',
+    ),
     # The corner of a table is no heading when it is empty.
     (r'<th class="head">(<p></p>)?\s*</th>', "<td></td>"),
     # The line under a title, in which a page says what it is for.

@@ -200,7 +200,7 @@ def masks() -> Start:
         "embedding": EMBEDDING,
         "components": ["food", "tech", "doing", "person"],
     }
-    head = ("apple sees", "score", "scaled", "weight")
+    head = ("word", "score", "scaled", "weight")
     return Start("Click a mask", settings, head, rows, says, (620, 325), 2, tall=683)
 
 
@@ -338,7 +338,7 @@ def readings() -> Start:
         "head": head,
         "rows": [[round(float(w), 4) for w in weights[i, : i + 1]] for i in range(len(row))],
     }
-    title, head = "Ask any head", ("from", "taken by “im”")
+    title, head = "Ask any head", ("from", "taken")
     files = {f"reading-{i}.bin": stored_weights(text) for i, text in enumerate(stored())}
     return Start(title, settings, head, rows, says, (640, 296), 4, tall=353, files=files)
 
@@ -374,7 +374,7 @@ def told() -> Start:
         f"{first['tops'][key][0][1]:.1f} of that. Choose another key, or a text with nothing to "
         "look up."
     )
-    title, head = "Who told it?", ("wrote", "part of the lead of “by”")
+    title, head = "Who told it?", ("wrote", "part of the lead")
     return Start(title, {"texts": texts}, head, rows, says, (640, 165), 2, tall=217)
 
 

@@ -1,6 +1,6 @@
 // The atlas: all heads of a language model on one sentence, as a wall of small pictures; one opens as the table of chapter 1.
 import { rowsOf } from "./math.mjs";
-import { draw, make, set, slider } from "./frame.mjs";
+import { draw, make, set, slider, speaker } from "./frame.mjs";
 import { opened } from "./opened.mjs";
 import { HALF, wallOf } from "./wall.mjs";
 
@@ -21,14 +21,14 @@ export function sentence(name, what, tokens, asks, row, answer, left) {
 }
 
 export async function mount(root, { tokens, file, place, chance, without, first, layer, head }) {
-  const n = tokens.length, answer = quoted(tokens[place]), says = root.querySelector(".ex-says");
+  const n = tokens.length, answer = quoted(tokens[place]), say = speaker(root);
   let bytes;
   try {
     const found = await fetch(new URL(file, import.meta.url));
     if (!found.ok) throw new Error(`${file}: ${found.status}`);
     bytes = await found.arrayBuffer();
   } catch {
-    says.textContent = "The weights could not be loaded. The wall above is a picture of them.";
+    say("The weights could not be loaded. The wall above is a picture of them.");
     root.dataset.state = "failed";
     return;
   }
@@ -36,7 +36,7 @@ export async function mount(root, { tokens, file, place, chance, without, first,
     const rows = rowsOf(bytes, n, i, j), habit = habits(rows, place);
     return { at: HEADS * i + j, name: `${i + 1}.${j + 1}`, rows, left, what: does(habit, answer), layer: 0, ...habit, need: chance - left, first_value: first[i][j] };
   }));
-  let now = all[HEADS * layer + head], asks = n - 1, out = false, waiting;
+  let now = all[HEADS * layer + head], asks = n - 1, out = false;
 
   const arcs = draw("svg", { class: "atlas-arcs", viewBox: "0 0 920 100", "aria-hidden": "true" });
   const line = make("p", { class: "ex-pieces atlas-tokens", "aria-hidden": "true" }, ...tokens.map((token, i) => {
@@ -82,8 +82,6 @@ export async function mount(root, { tokens, file, place, chance, without, first,
     look(one);
     table.show(one, asks, out);
     steps.forEach((button, i) => { const other = all[now.at + (i ? 1 : -1)]; button.hidden = !other; if (other) button.textContent = i ? `head ${other.name} →` : `← head ${other.name}`; });
-    const words = sentence(one.name, one.what, tokens, asks, one.rows[asks], answer, one.left);
-    clearTimeout(waiting);
-    if (says.textContent !== words) waiting = setTimeout(() => { says.textContent = words; }, 250);
+    say(sentence(one.name, one.what, tokens, asks, one.rows[asks], answer, one.left));
   }
 }

@@ -50,19 +50,33 @@ export function squares(x, y, size, rows, columns) {
   return { all, parts: all.flat(), show(weights) { all.forEach((row, i) => row.forEach((one, j) => { one.style.setProperty("--w", weights[i][j] ?? 0); one.classList.toggle("ex-masked", weights[i][j] == null); })); } };
 }
 
-/** The parts of an explorable: where it is drawn, its controls, and the sentence beneath. */
+/** The parts of an explorable: where it is drawn, its controls, the sentence beneath, and its numbers in a fold.
+ *  What is said is seen at once, and heard when the reader rests: a screen reader would read each step. */
 export function frame(root, drawings, ...controls) {
-  const drawing = make("div", { class: "ex-drawing", role: "img" }, ...drawings);
+  const drawing = make("div", { class: "ex-drawing", role: "img", "aria-label": `Drawing: ${root.getAttribute("aria-label")}` }, ...drawings);
   const place = root.dataset.replaces && document.querySelector(`#${root.dataset.replaces} .d2lmini-figure`);
   (place || root.querySelector(".ex-drawing")).replaceWith(drawing);
   root.querySelector(".ex-controls").replaceChildren(...controls);
   root.dataset.state = "ready";
-  const says = root.querySelector(".ex-says");
+  return speaker(root);
+}
+
+/** A function that says a sentence, and writes the numbers that belong to it. */
+export function speaker(root) {
+  const says = root.querySelector(".ex-says"), heard = make("p", { class: "ex-heard", role: "status" });
+  const fold = root.querySelector(".ex-fold");
+  says.after(heard);
+  fold.open = false;
   let waiting;
-  return (words) => { // not at each step of a finger: a screen reader would read them all
-    set(drawing, { "aria-label": words });
+  return (words, rows) => {
+    if (rows) fold.querySelector("tbody").replaceChildren(...rows.map(([first, ...others]) => make("tr", {}, make("th", { scope: "row" }, first), ...others.map((one) => make("td", {}, one)))));
+    if (says.textContent === words) return;
+    says.textContent = words;
     clearTimeout(waiting);
-    if (says.textContent !== words) waiting = setTimeout(() => { says.textContent = words; }, 120);
+    waiting = setTimeout(() => {
+      heard.textContent = words;
+      waiting = setTimeout(() => { heard.textContent = ""; }, 5000); // it stands above to be read
+    }, 700);
   };
 }
 

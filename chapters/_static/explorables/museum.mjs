@@ -44,6 +44,6 @@ export function mount(root, { products, width, heads }) {
       set(mark, { class: `ex-large ${kept[i] ? "ex-value" : "ex-wrong"}` });
       set(words, { class: kept[i] ? "" : "ex-wrong" });
     });
-    say(sentence(bug, NAMES[which.value], kept));
+    say(sentence(bug, NAMES[which.value], kept), weights.map((row, i) => [`token ${i + 1 + m - n}`, ...row.map((w) => (w ? w.toFixed(2) : "–")), sums[i].textContent]));
   }
 }

@@ -57,6 +57,7 @@ export function mount(root, { asked, names, values, temperature }, learned) {
       set(row.bar, { width: 130 * weights[i] });
     });
     out.textContent = output.toFixed(1);
-    say(sentence(name.value, names, scores, weights, output, by?.value && shared(trigramScores(name.value, names))));
+    const others = learned && shared(trigramScores(name.value, names)), two = (x) => x.toFixed(2);
+    say(sentence(name.value, names, scores, weights, output, by?.value && others), names.map((one, i) => (learned ? [one, two(others[i]), by.value ? two(weights[i]) : "–", values[i]] : [one, rows[i].score.textContent, two(weights[i]), values[i]])));
   }
 }

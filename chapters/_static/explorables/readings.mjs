@@ -69,6 +69,6 @@ export function mount(root, { texts, layer, head, rows }) {
     words.forEach((word, j) => { word.style.setProperty("--w", row[j] ?? 0); set(word, { class: j === i ? "ex-asking" : j > i ? "ex-later" : "" }); });
     marks.forEach((mark, j) => set(mark, { class: j === i ? "ex-query ex-strong" : "ex-quiet" }));
     grid.all.forEach((cells, j) => cells.forEach((cell) => cell.classList.toggle("ex-row", j === i)));
-    say(sentence(pieces, layers.value - 1, heads.value - 1, i, row));
+    say(sentence(pieces, layers.value - 1, heads.value - 1, i, row), row.map((w, j) => [name(pieces[j]), w.toFixed(2)]));
   }
 }

@@ -51,6 +51,6 @@ export function mount(root, { scores, values }) {
     bars.forEach(({ bar, share }, i) => { set(bar, { width: 70 * weights[i] }); share.textContent = weights[i].toFixed(2); });
     used.number.textContent = valuesUsed(weights).toFixed(2);
     slope.number.textContent = largestSlope(weights).toFixed(3);
-    say(sentence(weights));
+    say(sentence(weights), NAMES.map((name, i) => [name, each[i].value.toFixed(1).replace("-", "−"), weights[i].toFixed(2), `(${values[i].join(", ")})`]));
   }
 }
