@@ -9,6 +9,10 @@ ifneq ($(wildcard .venv/installed),)
   endif
 endif
 
+# A program that is not there is said in one line.
+PYTHON_IS_THERE = command -v "$(PYTHON)" > /dev/null || { echo "error: there is no $(PYTHON) here:" \
+  "install Python 3.11 or newer, or name another one (make PYTHON=python3.12)" >&2; exit 1; }
+
 .DEFAULT_GOAL := help
 .PHONY: help book lab pdf serve check test weekly stable versions notebooks bench lint pins clean
 
@@ -25,8 +29,8 @@ book: .venv/installed  ## build the book; every warning is an error
 	@rm -rf _build
 	@.venv/bin/jupyter-book build -W -n --keep-going --quiet .
 
-lab: .venv/installed-lab  ## open the chapters as notebooks, in JupyterLab
-	@$(RUN) -m jupyter lab chapters
+lab: .venv/installed-lab  ## open your own copies of the chapters, in JupyterLab
+	@$(RUN) scripts/lab.py
 
 pdf: .venv/installed  ## print the whole book to one PDF (needs Chromium)
 	@$(RUN) -m scripts.pdf
@@ -49,6 +53,7 @@ stable: .venv/installed  ## run the notebooks on other CPU kernels: the stored o
 	  $(RUN) -m pytest --quiet chapters || exit 1; done
 
 versions:  ## run the library's tests on the lowest and newest versions, on each Python
+	@$(PYTHON_IS_THERE)
 	@"$(PYTHON)" scripts/versions.py
 
 notebooks: .venv/installed  ## run all notebooks and store their outputs
@@ -64,6 +69,7 @@ lint: .venv/installed  ## check style and types
 	@$(RUN) -m mypy
 
 pins:  ## write requirements.txt from requirements.in, in a fresh environment
+	@$(PYTHON_IS_THERE)
 	@"$(PYTHON)" scripts/install.py --pins
 
 clean:  ## remove the built book and all caches, but not .venv
@@ -71,6 +77,7 @@ clean:  ## remove the built book and all caches, but not .venv
 	@find . -name .venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 .venv/installed: requirements.txt pyproject.toml scripts/install.py
+	@$(PYTHON_IS_THERE)
 	@"$(PYTHON)" scripts/install.py
 
 .venv/installed-lab: .venv/installed requirements-lab.txt

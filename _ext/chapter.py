@@ -7,6 +7,7 @@ quotes and ``<details>``, no directive and no role. From these come, while the b
 - figures with a caption and an anchor, from a cell ``**Figure 2.1.** …``: ``#figure-2-1``;
 - links to the terms of the glossary and to the works of the bibliography, which says where each
   work is cited;
+- definitions, from paragraphs of the glossary: a bold word on a line, then what it means;
 - boxes, from quotes that begin with a bold word.
 
 ``<details>`` is HTML and stays as it is: a *fold*, in the book's words, of what somebody opens.
@@ -28,6 +29,7 @@ from upstream import (
     default_slugify,
     is_code_cell,
     note_citation,
+    note_index,
     publish_anchors,
 )
 
@@ -36,7 +38,7 @@ CAPTION = re.compile(r"Figure\s+(\S*?)\.?")
 PICTURE = re.compile(r'class="(?:[\w-]+ )*d2lmini-(figure|trace|explorer)\b')
 BOXES = {"Takeaways": "tip", "Optional": "optional", "Note": "note", "Warning": "warning"}
 AFTER_THE_TEXT = ("Exercises", "Can you answer these?")
-BIBLIOGRAPHY = "bibliography"  # the page with the works
+GLOSSARY, BIBLIOGRAPHY = "glossary", "bibliography"  # the pages with the terms and the works
 
 
 class captioned(nodes.General, nodes.Element):
@@ -63,11 +65,13 @@ class Chapter:
         page.box_quotes()
         page.caption_figures()
         page.note_citations()
+        page.define_terms()
+        page.name_tables()
+        page.trim_code()
         for term in document.findall(nodes.term):
             words = term.astext()
             for name in term["ids"]:
                 page.anchors[name] = (term.line, name, words)
-                page.anchors[f"term-{default_slugify(words)}"] = (term.line, name, words)
         publish_anchors(document, env, page.anchors)
 
     def name(self, node: nodes.Element, kind: str, number: str, title: str) -> None:
@@ -149,6 +153,45 @@ class Chapter:
         paragraph.parent.remove(paragraph)
         self.name(figure, "figure", number, title)
 
+    def define_terms(self) -> None:
+        """Make a list of definitions of the paragraphs of the glossary that begin with a term."""
+        if PurePosixPath(self.env.docname).name != GLOSSARY:
+            return
+        for paragraph in list(self.document.findall(nodes.paragraph)):
+            word = bold_start(paragraph)
+            if not word or not isinstance(paragraph.parent, nodes.section):
+                continue
+            drop_first(paragraph)
+            del paragraph[0 : len(list(takewhile(is_break, paragraph)))]
+            name = f"term-{default_slugify(word.astext())}"
+            term = nodes.term("", "", *word.children, ids=[name])
+            term.line, term.source = paragraph.line, paragraph.source
+            self.document.ids[name] = term
+            note_index(self.env, word.astext(), name)
+            item = nodes.definition_list_item("", term, nodes.definition("", paragraph.deepcopy()))
+            before = paragraph.parent[paragraph.parent.index(paragraph) - 1]
+            if isinstance(before, addnodes.glossary):
+                before[0] += item
+                paragraph.parent.remove(paragraph)
+            else:
+                terms = nodes.definition_list("", item, classes=["glossary"])
+                paragraph.replace_self(addnodes.glossary("", terms))
+
+    def trim_code(self) -> None:
+        """Leave out the line that ends an example, which only its test needs."""
+        for code in self.document.findall(nodes.literal_block):
+            if isinstance(code[0], nodes.Text) and code.rawsource == code.astext():
+                code.rawsource = code.astext().rstrip("\n")
+                code[0] = nodes.Text(code.rawsource)
+
+    def name_tables(self) -> None:
+        """Say of a table of symbols what it is, for its looks."""
+        for head in self.document.findall(nodes.thead):
+            titles = [entry.astext() for entry in head.findall(nodes.entry)]
+            if titles[0] == "symbol":
+                table = head.parent.parent
+                table["classes"] += ["symbols", "with-shape"] if "shape" in titles else ["symbols"]
+
     def note_citations(self) -> None:
         """Tell the bibliography which works are cited here, and give each first place a name."""
         seen = set()
@@ -188,6 +231,11 @@ def drop_first(paragraph: nodes.Element) -> None:
         paragraph[0] = nodes.Text(paragraph[0].astext().lstrip())
         if not paragraph[0].astext():
             paragraph.pop(0)
+
+
+def is_break(node: nodes.Node) -> bool:
+    """Tell whether a node only breaks a line: MyST has it once for each kind of book."""
+    return isinstance(node, nodes.raw) or not node.astext().strip()
 
 
 def is_drawing(node: nodes.Node) -> bool:

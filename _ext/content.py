@@ -3,7 +3,7 @@
     ```{drawing} idea         a figure of drawings.py; below it stands its caption
     ```{explorable} lookup    a drawing of explorables.py that answers to the reader
     ```{facts} pins           Markdown of facts.py
-    ```{picture} triangle     a small picture of pictures.py, and below it where it leads
+    ```{picture} triangle     a small picture of pictures.py, before the words that it leads to
 
 An explorable of a notebook comes after the cell that `PLACES` names.
 """
@@ -82,14 +82,12 @@ class Explorable(Made):
 
 
 class Picture(Made):
-    """Put a small picture above the words that it leads to."""
+    """Put a small picture before the words that it leads to."""
 
     def run(self) -> list[nodes.Node]:
         """Draw it."""
-        box = nodes.container(classes=["picture"])
-        box += nodes.raw("", self.function(pictures)(), format="html")
-        self.state.nested_parse(self.content, self.content_offset, box)
-        return [box]
+        drawn = f'<div class="picture">{self.function(pictures)()}</div>'
+        return [nodes.raw("", drawn, format="html")]
 
 
 DIRECTIVES = {"drawing": Drawing, "facts": Facts, "explorable": Explorable, "picture": Picture}

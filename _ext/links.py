@@ -15,7 +15,21 @@ from upstream import citations
 PAGES = ("glossary", "bibliography")
 LINK = re.compile(rf'<a class="[^"]*" href="(?:[^"#]*/)?({"|".join(PAGES)})\.html#([^"]+)"')
 LIST = "chapters/api"  # the page with all names of the library
+ANCHOR = re.compile(r'<a id=(\\?")[\w-]+\1></a>')  # in Markdown, and in the JSON of a notebook
+WORKS = re.compile(r'^- <a id="[\s\S]*\Z', re.MULTILINE)  # the list of scripts/anchors.py
+ONLY_HERE = re.compile(r"<!--(\s*(?:```|:::)[\s\S]*?)-->")
 BACK = re.compile(r'(class="viewcode-back" href="[^"#]*)#([^"]+)"')
+
+
+def take_for_page(app, docname: str, source: list[str]) -> None:
+    """Leave out what programs for notebooks need, and take what they do not show: comments.
+
+    Here places have the same names without anchors, and the list of works is drawn with the places
+    that cite them. A directive stands in a comment, `<!-- ::: -->`, where other programs would
+    print it.
+    """
+    text = ANCHOR.sub("", WORKS.sub("```{bibliography}\n```\n", source[0]))
+    source[0] = ONLY_HERE.sub(r"\1", text)
 
 
 def explained(app) -> dict[tuple[str, str], str]:

@@ -33,6 +33,7 @@ STEPS = [
     ("config-inited", ANY, katexmath.add_files),
     ("env-get-outdated", ANY, page.restyle),
     # A page as text, then as a tree: what its source does not say is added.
+    ("source-read", BOTH, links.take_for_page),
     ("source-read", BOTH, refused.require_notebook),
     ("read", BOTH, chapter.Chapter.read),
     ("doctree-read", BOTH, refused.require_shown),

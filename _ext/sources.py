@@ -149,6 +149,7 @@ def free_name(name: str, taken: set[str]) -> str:
     return found
 
 
+ANCHOR = re.compile(r'<a id="[\w-]+"></a>\n?')  # of scripts/anchors.py
 TAG = re.compile(r"\\tag\s*\{([^{}]*)\}")
 CAPTION = re.compile(r"^\*\*Figure ([^*\s]*?)(\.?)\*\*", re.MULTILINE)
 CHAPTER = re.compile(r"0*(\d+)-")

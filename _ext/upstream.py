@@ -59,6 +59,12 @@ def note_citation(env, key: str, place: str, line: int) -> None:
     env.get_domain("cite").citation_refs.append(CitationRef(place, env.docname, line, [target]))
 
 
+def note_index(env, words: str, place: str) -> None:
+    """Put words into the index, which lead to a place of this page."""
+    entries = env.get_domain("index").entries.setdefault(env.docname, [])
+    entries.append(("single", words, place, "main", None))
+
+
 def citations(env) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Return of each work its key, its id, and the pages that cite it, with the first place."""
     domain = env.get_domain("cite")

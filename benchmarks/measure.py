@@ -435,7 +435,6 @@ def small_table(calls):
 
 
 TEXT = """\
-(page-measured)=
 # Measured
 
 *How long the library takes and how much memory, beside others that do the same, all in one run.
@@ -447,16 +446,17 @@ else the machine does touches both alike. {load}Inputs are float32 of shape
 (batch, heads, tokens, width). S is (1, 8, 128, 64), M is (4, 8, 512, 64), and L is
 (1, 8, 2048, 64).
 
-(measured-slope)=
+<a id="the-slope"></a>
 ## The slope
 
+<!--
 ```{{drawing}} measured
 CPU seconds of one head on NumPy, both axes by powers of ten. Twice the tokens take four times the
 time where all pairs are compared, exactly or in tiles, and twice the time where they are not.
 ([Chapter 8](08-attention-at-scale.ipynb) says why.)
 ```
+-->
 
-(measured-forward)=
 ## Attention, forward
 
 As a multiple of PyTorch's fused kernel, `F.scaled_dot_product_attention`.
@@ -467,7 +467,7 @@ With 4,096 tokens, X, (1, 8, 4096, 64), the ways that never hold the weights:
 
 {long}
 
-(measured-backward)=
+<a id="forward-and-backward-and-causal"></a>
 ## Forward and backward, and causal
 
 With a mask of padding, size M, as a multiple of the fused kernel:
@@ -478,7 +478,6 @@ A causal run of size L as a share of a full run of the same function:
 
 {causal}
 
-(measured-layers)=
 ## Whole layers
 
 In evaluation, as a multiple of the four projections and the fused kernel. "Weights" means that the
@@ -486,14 +485,12 @@ weights are returned as well.
 
 {layers}
 
-(measured-memory)=
 ## Memory
 
 By how many MB one call with 4,096 tokens and 8 heads raises the peak of a process.
 
 {memory}
 
-(measured-small)=
 ## Small calls
 
 CPU microseconds of a call with four queries and keys of width 8, where the arithmetic takes next to
@@ -502,7 +499,6 @@ runs, and how many times that of the three lines it is.
 
 {small}
 
-(measured-language)=
 ## A language model
 
 How many pieces of text SmolLM2-135M ([chapter 7](07-real-models.ipynb)) writes in a second
@@ -510,7 +506,6 @@ of CPU time, on NumPy with the library's attention.
 
 {language}
 
-(measured-bars)=
 ## What was asked for
 
 Each bar was set before it was measured. The import is the least of many runs, as the small

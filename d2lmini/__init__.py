@@ -4,6 +4,9 @@ Names are loaded when they are first used (SPEC 1), so that ``import d2lmini`` n
 nor matplotlib. What there is stands in ``__init__.pyi``.
 """
 
+import sys
+from importlib import import_module
+
 from d2lmini._lazy import attach
 
 # The function, before the module of the same name can take its place as ``d2lmini.attention``.
@@ -26,4 +29,6 @@ __getattr__, __dir__, __all__ = attach(
     matplotlib=["AttentionTrace", "show_attention_lines", "show_figure", "show_heatmaps"],
 )
 __version__ = "0.1.0"
-del attach
+if "ipykernel" in sys.modules and "IPython" in sys.modules:  # in a notebook
+    import_module("d2lmini._folding").fold_tagged_cells()
+del attach, import_module, sys

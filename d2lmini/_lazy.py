@@ -34,6 +34,8 @@ def attach(
     names = [name for name in everything if library_of.get(name) not in missing]
 
     def get(name: str) -> Any:
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("jedi."):
+            raise AttributeError(name)  # Tab asks for the kind of each name: nothing is loaded
         try:
             return load(name)
         except (ImportError, AttributeError) as error:

@@ -1,5 +1,7 @@
 """What an editor and a type checker know of arrays and results; nothing here computes."""
 
+import inspect
+from collections.abc import Callable
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:  # neither the program nor its type checker needs PyTorch to b
     Like = TypeVarWithDefault("Like", NDArray[Any], torch.Tensor, default=NDArray[Any])
     W = TypeVarWithDefault("W", default=T)
 else:
-    A, Like, W = TypeVar("A"), TypeVar("Like"), TypeVar("W")
+    W = TypeVar("W")
+    A = Like = type("array", (), {"__module__": "builtins"})  # as help shows it
 
 
 class Attention(NamedTuple, Generic[T, W]):
@@ -37,3 +40,32 @@ class Attention(NamedTuple, Generic[T, W]):
 
 if not TYPE_CHECKING:  # ``Attention[numpy.ndarray]`` says enough: the second type is as the first
     Attention.__class_getitem__ = classmethod(GenericAlias)
+
+
+class Named:
+    """A function that is the default of an argument: help shows its name, not where it lies."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Do what the function does."""
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        """Say its name."""
+        return str(self.function.__name__)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def readable(function: F) -> F:
+    """Give a function a signature whose defaults can be read."""
+    signature = inspect.signature(function)
+    parameters = [
+        each.replace(default=Named(each.default)) if inspect.isfunction(each.default) else each
+        for each in signature.parameters.values()
+    ]
+    vars(function)["__signature__"] = signature.replace(parameters=parameters)
+    return function

@@ -15,7 +15,7 @@ from d2lmini._checks import (
     shared_heads,
 )
 from d2lmini._quick import is_quick, quick_attention
-from d2lmini._types import A, Attention
+from d2lmini._types import A, Attention, readable
 from d2lmini.masks import _combined_mask
 from d2lmini.scores import _scale_that_fits, _scaled_dot_product_score, scaled_dot_product_score
 from d2lmini.weights import _masked_softmax
@@ -45,6 +45,7 @@ def _attention(
     return Attention(weights @ value, weights)  # (..., n, d_v), (..., n, m)
 
 
+@readable
 def attention(
     query: A,
     key: A,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from d2lmini._arrays import A, Array, check_real, floating, is_torch, namespace, nearest_in_dtype
 from d2lmini._checks import positive_number
+from d2lmini._types import readable
 from d2lmini.attention import Attention, attention
 from d2lmini.scores import dot_product_score
 
@@ -99,6 +100,7 @@ class KeyValueStore:
         """Say how many keys there are and what the values look like."""
         return f"KeyValueStore({len(self)} keys, values of shape {tuple(self._values.shape)})"
 
+    @readable
     def attend(
         self,
         query: str | Sequence[str],

@@ -24,7 +24,7 @@ from d2lmini._checks import (
 )
 from d2lmini._kernel import fused_attention, kernel_serves
 from d2lmini._quick_tiles import quick_tiles
-from d2lmini._types import A, Array
+from d2lmini._types import A, Array, T
 from d2lmini.attention import _attention
 from d2lmini.masks import _no_later_key
 from d2lmini.scores import _scale_that_fits
@@ -34,12 +34,12 @@ __all__ = ["tiled_attention"]
 SIZE = 512  # queries and keys of a tile
 
 
-class Part(NamedTuple, Generic[A]):
+class Part(NamedTuple, Generic[T]):
     """What some of the keys give to each query: M, s and o of the formula."""
 
-    largest: A  # (..., n, 1), the largest score
-    total: A  # (..., n, 1), the sum of the weights, measured from it
-    mixed: A  # (..., n, d_v), the sum of the values, each times its weight
+    largest: T  # (..., n, 1), the largest score
+    total: T  # (..., n, 1), the sum of the weights, measured from it
+    mixed: T  # (..., n, d_v), the sum of the values, each times its weight
 
 
 def _merged(xp: Any, one: Part[A], other: Part[A]) -> Part[A]:

@@ -4,22 +4,34 @@ With --lab it adds JupyterLab, which only who opens the chapters as notebooks ne
 puts what `make bench` measures beside the library into .peers. With --check it says nothing, and
 its status tells whether what was installed is still whole.
 
+While packages come, it says every few seconds which; Ctrl-C stops it, and the next call goes on.
 Whatever goes wrong ends in one line that says what, and an exit status of 1.
 A Python that is too old for the project must be able to read this file, to be told so.
 """
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 OLDEST = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PEERS = ROOT / ".peers"
+STEP = re.compile(
+    r"^ *((?:Collecting|Downloading|Building|Installing) [^(\n]*(?:\(.* [kMG]B\))?)", re.MULTILINE
+)
+EVERY = 5  # seconds
+# What JupyterLab does at first: light or dark as the reader's system, and no question about news.
+LAB_SETTINGS = {
+    "@jupyterlab/apputils-extension:themes": {"adaptive-theme": True},
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"},
+}
 NO_NETWORK = re.compile(r"NewConnectionError|Timeout|NameResolution|ProxyError|Retrying \(")
 
 
@@ -76,22 +88,43 @@ def make_venv(venv):
         for about in half_installed(venv):
             shutil.rmtree(str(about))  # now pip will install that package again
         return
+    if not os.access(str(venv.parent), os.W_OK):
+        fail(f"{venv.parent} cannot be written to: copy the book to a folder of your own")
     command = [sys.executable, "-m", "venv", "--clear", str(venv)]
     if subprocess.run(command, capture_output=True).returncode:
         fail("Python cannot make a virtual environment (on Debian: apt install python3-venv)")
+
+
+def tell_steps(running, log):
+    """Say every few seconds what pip does, until it is done."""
+    start = time.monotonic()
+    while True:
+        try:
+            running.wait(EVERY)
+            return
+        except subprocess.TimeoutExpired:
+            steps = STEP.findall(log.read_text(errors="replace")) or ["starting"]
+            step = steps[-1].strip()
+            step = step if len(step) < 80 else step[:79] + "…"
+            print(f"  {time.monotonic() - start:3.0f} s: {step}", flush=True)
 
 
 def pip(venv, log, *arguments):
     """Run pip with its output in a log, and say in one line why it failed."""
     command = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check", "--no-input"]
     with log.open("a") as out:
-        done = subprocess.run([*command, *arguments], stdout=out, stderr=out, cwd=str(ROOT))
-    if done.returncode == 0:
+        running = subprocess.Popen([*command, *arguments], stdout=out, stderr=out, cwd=str(ROOT))
+    try:
+        tell_steps(running, log)
+    except KeyboardInterrupt:
+        running.wait()  # Ctrl-C has stopped it too
+        raise
+    if running.returncode == 0:
         return
     text = log.read_text(errors="replace")
     reasons = re.findall(r"^ERROR: (.*)", text, re.MULTILINE)
     if not reasons:
-        stopped = done.returncode < 0
+        stopped = running.returncode < 0
         reasons = ["pip was stopped before it was done: call again" if stopped else "pip failed"]
     if NO_NETWORK.search(text):
         reasons.append("pip cannot reach the package index: is there a network?")
@@ -115,6 +148,9 @@ def install_lab():
     log.write_text("")
     print("Installing JupyterLab in .venv: a minute, the first time only", flush=True)
     pip(VENV, log, "install", "-r", "requirements-lab.txt")
+    settings = VENV / "share/jupyter/lab/settings"
+    settings.mkdir(parents=True, exist_ok=True)
+    (settings / "overrides.json").write_text(json.dumps(LAB_SETTINGS))
     (VENV / "installed-lab").touch()
 
 
@@ -168,4 +204,7 @@ if __name__ == "__main__":
     if "--check" in sys.argv[1:]:
         sys.exit(was_moved(VENV) or bool(half_installed(VENV)))
     todo = {"--pins": write_pins, "--lab": install_lab, "--bench": install_peers}
-    todo.get(sys.argv[-1], install)()
+    try:
+        todo.get(sys.argv[-1], install)()
+    except KeyboardInterrupt:
+        fail("stopped: the next call goes on from here")

@@ -40,8 +40,18 @@ STORED_WITH = CHAPTERS / "stored-with.json"  # shown on the page of facts
 THREADS = {"OMP_NUM_THREADS": "1"}  # sums are taken in the same order everywhere
 TIMEOUT = 300  # seconds a cell may take; chapter 10 trains for 40 on an idle machine
 METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",  # as the kernel calls itself: nothing to save
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {
+        "file_extension": ".py",  # what else of it has no version
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+    },
 }
 # What is folded in Jupyter too, by the tags that fold it on the page.
 HIDDEN = {
@@ -50,15 +60,17 @@ HIDDEN = {
 }
 KEPT = ("mystnb", "tags")  # metadata of a cell that the book uses
 INSTALL = """import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
-# Where the library is missing, install it: from this book's folder, or its repository.
+# Where the library is missing, install it: from the book around this notebook, or its repository.
 if importlib.util.find_spec("d2lmini") is None:
-    published = "{published}"
-    source = "..[torch,plot]" if Path("../d2lmini/__init__.py").exists() else published
-    if not source:
-        raise ModuleNotFoundError("d2lmini is missing: run this notebook in the folder of its book")
-    %pip install --quiet "{source}"\
+    around = [f"{p}[torch,plot]" for p in Path.cwd().parents if (p / "d2lmini/data").exists()]
+    source = next(iter(around), "{published}")
+    pip = [sys.executable, "-m", "pip", "install", source or "/folder/of/the/book[torch,plot]"]
+    if not source or subprocess.run(pip).returncode:
+        raise ModuleNotFoundError(f'd2lmini is missing. This installs it: %pip install "{pip[-1]}"')
 """
 
 
@@ -121,7 +133,7 @@ def install_cell(config: Path = ROOT / "_config.yml") -> str:
     if public.get("address"):
         branch = public.get("branch") or "main"
         published = f"d2lmini[torch,plot] @ git+{public['repository'].rstrip('/')}@{branch}"
-    return INSTALL.replace("{published}", published)
+    return INSTALL.rstrip().replace("{published}", published)
 
 
 def normalise(notebook: nbformat.NotebookNode) -> None:

@@ -89,7 +89,7 @@ def words_of(name):
 @each_score
 def test_a_score_is_in_the_glossary(name):
     glossary = (PAGES / "glossary.md").read_text("utf8").lower()
-    entry = rf"^{words_of(name)}( score)?$"
+    entry = rf"^\*\*{words_of(name)}( score)?\*\*\\$"
     assert re.search(entry, glossary, re.MULTILINE), "it needs an entry in chapters/glossary.md"
 
 

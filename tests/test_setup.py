@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -303,3 +304,35 @@ def test_a_pip_that_is_stopped_is_said_to_be(tmp_path):
     python.chmod(0o755)
     with pytest.raises(SystemExit, match="error: pip was stopped before it was done: call again"):
         install.pip(tmp_path, tmp_path / "log", "install", "something")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for Python is a shell script")
+def test_it_says_what_comes_and_stops_with_one_line(untouched):
+    """Minutes without a word look like an end, and a traceback like a fault."""
+    stand_in = untouched / ".venv/bin/python"
+    stand_in.parent.mkdir(parents=True)
+    pip = "echo Collecting numpy; echo '  Downloading numpy-2.4.6.whl (16.2 MB)'; sleep 60"
+    stand_in.write_text(f'#!/bin/sh\ncase "$1" in -c) echo 3 12;; *) {pip};; esac\n')
+    stand_in.chmod(0o755)
+    quick = (untouched / "scripts/install.py").read_text("utf8").replace("EVERY = 5", "EVERY = 0.1")
+    (untouched / "scripts/install.py").write_text(quick, "utf8")
+    running = subprocess.Popen(
+        [sys.executable, "scripts/install.py"],
+        cwd=untouched,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while "Downloading" not in (line := running.stdout.readline()):
+        assert line, "it is silent"
+    assert re.fullmatch(r" +\d+ s: Downloading numpy-2\.4\.6\.whl \(16\.2 MB\)\n", line)
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=30)
+    assert (running.returncode, said) == (1, "error: stopped: the next call goes on from here\n")
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(SystemExit, match="cannot be written to: copy the book to a folder"):
+        install.make_venv(tmp_path / ".venv")

@@ -16,16 +16,16 @@ BIB = "@book{someone2020, author = {Some One}, title = {A Book}, publisher = {P}
 DRAW = "show_heatmaps([[1.0, 0.0]], 'Keys', 'Queries')"
 GLOSSARY = """# Glossary
 
-```{glossary}
-query
-  What.
+<a id="term-query"></a>
+**query**\\
+What.
 
-soft lookup
-  A mix.
+<a id="term-soft-lookup"></a>
+**soft lookup**\\
+A mix, of a [query](#term-query).
 
-Nadaraya–Watson regression
-  A mean.
-```
+**Nadaraya–Watson regression**\\
+A mean.
 """
 
 

@@ -68,7 +68,7 @@ def test_the_numbers_of_the_teachers_page_are_those_of_the_code():
 
     text = TEACHING.read_text("utf-8")
     assert f"stopped after {grading.SECONDS:.0f} seconds" in text
-    assert f"`--seconds` ({command.SECONDS})" in text
+    assert f"`--seconds` (default {command.SECONDS})" in text
     assert f"`--memory` ({command.MEGABYTES} MB)" in text
     assert f"larger than {notebook.LARGEST_FILE // 2**20} MB" in text
     assert (grading.ABSOLUTE, grading.RELATIVE) == (1e-5, 1e-4)

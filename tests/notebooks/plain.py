@@ -18,7 +18,7 @@ READER = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin)
 # What a plain reader would show as it was typed, and what to write instead.
 RAW = {
     "a role": (r"\{[A-Za-z][\w:.+-]*\}$", "write a link, or the word itself"),
-    "a target": (r"^\([\w-]+\)=", "headings have anchors of their own"),
+    "a target": (r"^\([\w-]+\)=", "run `python scripts/anchors.py`"),
     "a directive": (r"^(:::+|```+|~~~+)\s*\{", "write a quote, <details> or $$"),
     "an attribute": (r"\{[#.][\w-]+[^}]*\}", "leave it out"),
     "a substitution": (r"\{\{.*?\}\}", "write the value"),
@@ -33,11 +33,15 @@ ALLOWED_HTML = re.compile(
 TAG = re.compile(r"\\tag\s*\{([^{}]*)\}")
 CAPTION = re.compile(r"\*\*Figure ([\w.]*\w)\.?\*\*")
 A_CAPTION = re.compile(r"\*\*Figure \d+\.\d+\.\*\* \S")
-TERM = re.compile(r"^(\S.*?)(?=\n  \S)", re.MULTILINE)
+TERM = re.compile(r"^\*\*(.+?)\*\*\\\n(?=\S)", re.MULTILINE)
+ANCHOR = re.compile(r'<a id="([\w-]+)"></a>')
+AN_ANCHOR = re.compile(r'<a id="[\w-]+">|</a>')
 
 
-def markdown_of(notebook: dict) -> list[tuple[str, str]]:
-    """Return the id and the text of each Markdown cell."""
+def markdown_of(notebook: dict | str) -> list[tuple[str, str]]:
+    """Return the id and the text of each Markdown cell; of a page that is no notebook, its text."""
+    if isinstance(notebook, str):
+        return [("text", notebook)]
     return [
         (cell["id"], "".join(cell["source"]))
         for cell in notebook["cells"]
@@ -66,7 +70,7 @@ def raw_markup(text: str) -> list[str]:
         if token.type == "math_block_label":
             found.append(f"a label, {token.info!r}: {RAW['the label of a formula'][1]}")
         for child in token.children or []:
-            if child.type == "html_inline":
+            if child.type == "html_inline" and not AN_ANCHOR.fullmatch(child.content):
                 found.append(f"HTML, {child.content!r}: write Markdown")
             if child.type == "text":
                 found += [
@@ -134,31 +138,32 @@ def formulas(text: str) -> list[str]:
     ]
 
 
-def anchors(notebook: dict) -> set[str]:
-    """Return the places of a notebook that links may lead to."""
-    found = set()
+def anchors(notebook: dict | str) -> set[str]:
+    """Return the places of a notebook that links may lead to, on a page and in a notebook."""
+    found, anchored = set(), set()
     for _, text in markdown_of(notebook):
         found |= {slug(title) for title in headings(text)}
         found |= {
             f"eq-{tag.replace('.', '-')}" for tex in formulas(text) for tag in TAG.findall(tex)
         }
         found |= {f"figure-{number.replace('.', '-')}" for number in CAPTION.findall(text)}
-    return found
+        found |= {f"term-{slug(term)}" for term in TERM.findall(text)}
+        anchored |= set(ANCHOR.findall(text))
+    return found & anchored
 
 
 def anchors_of_page(path: Path) -> set[str]:
-    """Return the places of a page in Markdown: its headings, the terms of a glossary."""
+    """Return the places of a page in Markdown; those of the bibliography are its works."""
     text = path.read_text("utf8")
-    found = {slug(title) for title in headings(text)}
-    for block in re.findall(r"^```\{glossary\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-        found |= {f"term-{slug(term)}" for term in TERM.findall(block)}
+    found = anchors(text)
     if path.name == "bibliography.md":
         works = path.with_name("references.bib").read_text("utf8")
-        found |= set(re.findall(r"^@\w+\{\s*([^,\s]+)", works, re.MULTILINE))
+        cited = set(re.findall(r"^@\w+\{\s*([^,\s]+)", works, re.MULTILINE))
+        found |= cited & set(ANCHOR.findall(text))
     return found
 
 
-def broken_links(notebook: dict, folder: Path, read) -> list[str]:
+def broken_links(notebook: dict | str, folder: Path, read) -> list[str]:
     """Return links that lead nowhere; `read` gives the notebook that a path holds."""
     found = []
     for cell, text in markdown_of(notebook):
@@ -177,7 +182,7 @@ def broken_links(notebook: dict, folder: Path, read) -> list[str]:
             else:
                 places = anchors_of_page(path)
             if anchor and anchor not in places:
-                found.append(f"{cell}: {address} leads to no heading, number, term or work")
+                found.append(f"{cell}: {address} leads nowhere: run `python scripts/anchors.py`")
     return found
 
 
@@ -189,7 +194,7 @@ def loose_captions(notebook: dict) -> list[str]:
         if cell["cell_type"] != "markdown" or not CAPTION.search(text):
             continue
         blocks = [token for token in READER.parse(text) if token.level == 0 and token.nesting == 1]
-        if not A_CAPTION.match(text) or len(blocks) != 1:
+        if not A_CAPTION.match(ANCHOR.sub("", text).lstrip()) or len(blocks) != 1:
             form = "**Figure 2.1.** Whole sentences."
             found.append(f"{cell['id']}: a caption has a cell of its own, of the form {form}")
         if before is None or before["cell_type"] != "code":

@@ -2,7 +2,11 @@
 
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
+from unittest.mock import Mock
 
 import nbformat
 import pytest
@@ -29,8 +33,9 @@ def test_the_first_cell_is_that_of_the_configuration(path):
 
 
 PUBLISHED = {"address": "https://example.org/", "repository": "https://github.com/someone/book/"}
-FROM_GITHUB = 'install --quiet "d2lmini[torch,plot] @ git+https://github.com/someone/book@main"'
-HERE = 'install --quiet "..[torch,plot]"'
+FROM_GITHUB = "d2lmini[torch,plot] @ git+https://github.com/someone/book@main"
+HERE = f"{notebooks.ROOT}[torch,plot]"
+BY_HAND = "/folder/of/the/book[torch,plot]"
 
 
 def first_cell(folder, public):
@@ -40,31 +45,40 @@ def first_cell(folder, public):
 
 
 @pytest.mark.parametrize(
-    ("folder", "public", "missing", "asked"),
+    ("folder", "public", "pip", "asked"),
     [
-        (None, PUBLISHED, True, [FROM_GITHUB]),
-        (None, {}, True, ModuleNotFoundError),
-        (notebooks.CHAPTERS, PUBLISHED, True, [HERE]),
-        (notebooks.CHAPTERS, {}, True, [HERE]),
-        (None, PUBLISHED, False, []),
+        ("", PUBLISHED, 0, FROM_GITHUB),
+        ("", PUBLISHED, 1, FROM_GITHUB),
+        ("", {}, 0, None),
+        ("chapters", PUBLISHED, 0, HERE),
+        ("chapters", {}, 1, HERE),
+        ("mine/week 1", {}, 0, HERE),
     ],
 )
-def test_a_missing_library_is_installed(tmp_path, monkeypatch, folder, public, missing, asked):
+def test_a_missing_library_is_installed(tmp_path, monkeypatch, folder, public, pip, asked):
     """Opened alone, as on Colab, a notebook has no folder of the book around it."""
-    shell, lines = InteractiveShell(history_manager=None), []
-    shell.register_magic_function(lines.append, "line", "pip")
-    find = importlib.util.find_spec
-    monkeypatch.chdir(folder or tmp_path)
-    if missing:
-        monkeypatch.setattr(
-            importlib.util, "find_spec", lambda n: find(n) if n != "d2lmini" else None
-        )
+    shell, called, find = InteractiveShell(history_manager=None), [], importlib.util.find_spec
+    place = notebooks.ROOT / folder if folder else tmp_path
+    monkeypatch.setattr(Path, "cwd", lambda: place)
+    monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda n: find(n) if n != "d2lmini" else None)
+    monkeypatch.setattr(
+        subprocess, "run", lambda command: called.append(command) or Mock(returncode=pip)
+    )
     result = shell.run_cell(first_cell(tmp_path, public))
-    if isinstance(asked, list):
-        assert result.success and lines == asked
-    else:
-        assert isinstance(result.error_in_exec, asked) and lines == []
-        assert "in the folder of its book" in str(result.error_in_exec)
+    assert called == ([[sys.executable, "-m", "pip", "install", asked]] if asked else [])
+    if asked and not pip:
+        assert result.success
+    else:  # one line says what to do
+        said = str(result.error_in_exec)
+        assert isinstance(result.error_in_exec, ModuleNotFoundError)
+        assert said.endswith(f'%pip install "{asked or BY_HAND}"') and "\n" not in said
+
+
+def test_nothing_is_installed_where_it_is_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", None)
+    shell = InteractiveShell(history_manager=None)
+    assert shell.run_cell(first_cell(tmp_path, PUBLISHED)).success
 
 
 def test_what_the_outputs_were_made_with_is_stored():

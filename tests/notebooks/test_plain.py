@@ -5,11 +5,12 @@ import re
 
 import pytest
 
-from scripts import notebooks
+from scripts import anchors, notebooks
 from scripts.notebooks import read_notebook, wrong_numbers
 from tests.notebooks import plain
 
 CHAPTERS = sorted(notebooks.CHAPTERS.glob("*.ipynb"))
+PAGES = sorted(notebooks.CHAPTERS.glob("**/*.md"))
 each = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
@@ -33,6 +34,20 @@ def test_every_link_has_words_and_leads_somewhere(path):
     notebook = read(path)
     assert in_cells(notebook, plain.empty_links) == []
     assert plain.broken_links(notebook, path.parent, read) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_other_pages_read_well_too(path):
+    """JupyterLab opens them from a link; what only a page of the book shows is a comment there."""
+    text = path.read_text("utf8")
+    typed = [found for found in plain.raw_markup(text) if not found.startswith("HTML")]
+    assert typed == plain.empty_links(text) == plain.broken_links(text, path.parent, read) == []
+
+
+def test_what_is_linked_has_an_anchor_and_nothing_else():
+    """Programs for notebooks name headings each in its way, and figures and formulas not at all."""
+    wrong = [f"{page.name}: {text[:80]}" for page, _, text in anchors.missing(anchors.all_pages())]
+    assert wrong == [], "run `python scripts/anchors.py`"
 
 
 @each
@@ -59,7 +74,7 @@ FIRST_SCREEN = 250  # words: more stand on no screen, and a reader decides there
 def test_it_opens_with_a_title_a_promise_and_a_picture(path):
     """What the chapter is for is said at once, and drawn on the first screen."""
     texts = [text for _, text in plain.markdown_of(read(path))]
-    assert re.match(r"# \S.*\n\n\*You will \S[^*]*\*(\n|$)", texts[0]), texts[0][:200]
+    assert re.match(r"(<a.*\n)?# \S.*\n\n\*You will \S[^*]*\*(\n|$)", texts[0]), texts[0][:200]
     before, caption, _ = "\n".join(texts).partition("**Figure ")
     assert caption and len(before.split()) <= FIRST_SCREEN, "draw the idea on the first screen"
 
@@ -81,10 +96,12 @@ BAD = {
     "% a comment": "a comment",
     r"The root \sqrt{d}.": "TeX outside of $",
 }
-GOOD = r"""# A title
+GOOD = r"""<a id="a-title"></a>
+# A title
 
 *You will see.* A `{term}` in code, $\{x\}$ and $\mathbf{q}_{i}$ in formulas, 100 % of them.
 
+<a id="eq-1-1"></a>
 $$
 a_{\text{mask}} = \frac{1}{2} \tag{1.1}
 $$
@@ -103,7 +120,10 @@ Because $x > 0$.
 
 </details>
 
+<a id="figure-1-1"></a>
 **Figure 1.1.** A picture.
+
+## A heading without an anchor
 """
 
 
@@ -118,8 +138,10 @@ def test_nothing_is_said_of_a_plain_text():
 
 def book(folder, *cells):
     """Return a chapter of these cells; those that begin with "code:" are code."""
-    (folder / "glossary.md").write_text("# Words\n\n```{glossary}\nsoft lookup\n  Mix.\n```\n")
-    (folder / "bibliography.md").write_text("# Works\n")
+    (folder / "glossary.md").write_text(
+        '# Words\n\n<a id="term-soft-lookup"></a>\n**soft lookup**\\\nMix.\n\n**kernel**\\\nA.\n'
+    )
+    (folder / "bibliography.md").write_text('# Works\n\n- <a id="someone2020"></a>Some One\n')
     (folder / "references.bib").write_text("@book{someone2020, title = {A}}\n")
     return read_notebook(
         json.dumps(
@@ -146,9 +168,11 @@ def book(folder, *cells):
         ("bibliography.md#someone2020", True),
         ("https://example.org/", True),
         ("#no-title", False),
+        ("#a-heading-without-an-anchor", False),
         ("#eq-1-2", False),
         ("#figure-1-2", False),
         ("glossary.md#term-query", False),
+        ("glossary.md#term-kernel", False),
         ("bibliography.md#nobody1900", False),
         ("nowhere.md", False),
     ],

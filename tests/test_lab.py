@@ -1,0 +1,107 @@
+"""`make lab` gives readers copies of their own, and never writes to what they have typed."""
+
+import json
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+
+from scripts import lab, notebooks
+
+CHAPTER = "01-one.ipynb"
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """Return a book of one chapter, and what is done with it."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "signatures"))
+    chapters, mine = tmp_path / "Bücher für mich/chapters", tmp_path / "Bücher für mich/mine"
+    (chapters / "api").mkdir(parents=True)
+    (chapters / "glossary.md").write_text("# Words\n")
+
+    def write(source, place=chapters / CHAPTER):
+        made = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(source, id="a", execution_count=1)],
+            metadata=json.loads(json.dumps(notebooks.METADATA)),
+        )
+        nbformat.write(made, place)
+
+    def read(name):
+        return nbformat.read(mine / name, 4).cells[0].source
+
+    write("one")
+    return SimpleNamespace(
+        chapters=chapters,
+        mine=mine,
+        write=write,
+        read=read,
+        bring=lambda: lab.bring(chapters, mine),
+    )
+
+
+def copies_of(book):
+    return sorted(path.name for path in book.mine.glob("*.ipynb"))
+
+
+def test_copies_are_trusted_and_say_of_python_what_the_kernel_says(book):
+    assert book.bring() == []
+    copy = nbformat.read(book.mine / CHAPTER, 4)
+    assert lab.NotebookNotary().check_signature(copy)
+    assert copy.metadata.kernelspec == notebooks.METADATA["kernelspec"]
+    assert copy.metadata.language_info == notebooks.METADATA["language_info"] | lab.HERE
+    assert (book.mine / "glossary.md").exists()
+
+
+def test_what_was_only_run_is_replaced_by_a_new_version(book):
+    book.bring()
+    copy = book.mine / CHAPTER
+    copy.write_text(copy.read_text("utf8").replace('"execution_count": 1', '"execution_count": 7'))
+    book.write("two")
+    assert book.bring() == [] and book.read(CHAPTER) == "two" and copies_of(book) == [CHAPTER]
+
+
+def test_what_was_typed_is_never_written_to(book):
+    book.bring()
+    book.write("my answer", book.mine / CHAPTER)
+    typed = (book.mine / CHAPTER).read_bytes()
+    assert book.bring() == [] and copies_of(book) == [CHAPTER]
+    book.write("two")
+    (said,) = book.bring()
+    assert said.endswith("the chapter has changed since, and is 01-one.new.ipynb")
+    assert book.bring() == []  # said once
+    book.write("three")
+    book.bring()
+    assert book.read("01-one.new.ipynb") == "three"  # nobody has typed into that
+    book.write("my other answer", book.mine / "01-one.new.ipynb")
+    book.write("four")
+    (said,) = book.bring()
+    assert "01-one.new2.ipynb" in said and book.read("01-one.new2.ipynb") == "four"
+    assert book.read("01-one.new.ipynb") == "my other answer"
+    assert (book.mine / CHAPTER).read_bytes() == typed
+
+
+def test_a_copy_that_is_no_notebook_any_more_is_left_alone(book):
+    book.bring()
+    (book.mine / CHAPTER).write_text("<<<<<<< mine")
+    book.write("two")
+    assert "01-one.new.ipynb" in book.bring()[0]
+    assert (book.mine / CHAPTER).read_text() == "<<<<<<< mine"
+
+
+def test_a_copy_that_was_thrown_away_comes_again(book):
+    book.bring()
+    (book.mine / CHAPTER).unlink()
+    assert book.bring() == [] and book.read(CHAPTER) == "one"
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_line(monkeypatch, capsys):
+    def refuse(chapters, mine):
+        raise PermissionError(13, "Permission denied", str(mine))
+
+    monkeypatch.setattr(lab, "bring", refuse)
+    with pytest.raises(SystemExit, match=r"^error: \S+mine: Permission denied: copy the book to"):
+        lab.main([])
+
+
+def test_git_ignores_the_copies():
+    assert "/mine/" in (lab.ROOT / ".gitignore").read_text("utf8").splitlines()
