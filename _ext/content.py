@@ -10,6 +10,7 @@ An explorable of a notebook comes after the cell that `PLACES` names.
 
 import html
 import json
+import math
 import re
 from functools import cache
 from pathlib import Path
@@ -144,6 +145,41 @@ def place_explorables(document: nodes.document, env) -> None:
         if name := here.get(ids[node["cell_index"]]):
             place = node.parent.index(node) + 1
             node.parent.insert(place, nodes.raw("", written(name), format="html"))
+
+
+WIDE, LEFT = 230, 8  # of a dot plot, in pixels, and where its scale begins
+
+
+def plot_ratios(document: nodes.document, env) -> None:
+    """Draw the ratios of a row as dots on one scale, the larger the input the larger the dot."""
+    if env.docname != "chapters/measured":
+        return
+    for table in document.findall(nodes.table):
+        (group,) = table.findall(nodes.tgroup)
+        head, *rows = table.findall(nodes.row)
+        try:
+            ratios = [[float(entry.astext()) for entry in row[1:]] for row in rows]
+        except ValueError:  # something else than ratios
+            continue
+        low, high = (edge(1, *(edge(row) for row in ratios)) for edge in (min, max))
+        span = math.log(high / low) or 1
+
+        def place(ratio: float, low=low, span=span) -> float:
+            return LEFT + (WIDE - 2 * LEFT) * math.log(ratio / low) / span
+
+        group.insert(0, nodes.colspec(colwidth=1))
+        group["cols"] += 1
+        head += nodes.entry("", nodes.paragraph("", "1.00 is the line"))
+        for row, numbers in zip(rows, ratios, strict=True):
+            dots = "".join(
+                f'<circle cx="{place(x):.1f}" cy="12" r="{2.5 + 1.25 * i:g}"/>'
+                for i, x in enumerate(numbers)
+            )
+            line = f'<path d="M{place(1):.1f} 0V24"/>'
+            drawn = (
+                f'<svg class="dots" viewBox="0 0 {WIDE} 24" aria-hidden="true">{line}{dots}</svg>'
+            )
+            row += nodes.entry("", nodes.raw("", drawn, format="html"))
 
 
 def load_explorables(app, pagename, templatename, context, doctree) -> None:

@@ -288,7 +288,7 @@ def training() -> Start:
         "finding or reading comes first."
     )
     head = ("steps", "partners found", "digits right")
-    return Start("Let it learn", kept, head, rows[::3], says, (520, 366), 1)
+    return Start("Let it learn", kept, head, rows[::3], says, (520, 366), 2)
 
 
 def rotary() -> Start:

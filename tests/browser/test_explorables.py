@@ -299,10 +299,14 @@ def test_a_training_is_scrubbed_from_noise_to_a_diagonal(visit):
         return Array.from({length: 8}, (_, i) => all.slice(16 * i, 16 * i + 16))
             .map(row => row.indexOf(Math.max(...row))); }"""
     assert found.evaluate(darkest) != list(range(8))
-    found.locator("input").focus()
-    tab.keyboard.press("End")
+    found.get_by_role("button", name="Play").click()
+    expect(found.get_by_role("button", name="Pause")).to_be_visible()
+    expect(found.get_by_role("button", name="Play")).to_be_visible(timeout=15000)  # at its end
     assert found.evaluate(darkest) == list(range(8))
     expect(says).to_contain_text("on the diagonal")
+    found.locator("input").focus()
+    tab.keyboard.press("Home")
+    assert found.evaluate(darkest) != list(range(8))
 
 
 def test_the_score_stays_when_both_places_move(visit):
@@ -313,6 +317,10 @@ def test_the_score_stays_when_both_places_move(visit):
         tab.keyboard.press("ArrowRight")
         expect(says).to_contain_text(f"stands at {place + 2} and the key at {place}, so the score")
         expect(says).to_contain_text("the score is 1.15")
+    angles = """root => ['.ex-ghost', '.ex-between'].map(kind => [...root.querySelectorAll(kind)]
+        .map(part => Math.round(part.getTotalLength())))"""
+    began, now = found.evaluate(angles)
+    assert began == now, "the ghost shows the same angle where both began"
     apart.focus()
     tab.keyboard.press("Home")
     expect(says).to_contain_text("At the same place")

@@ -219,3 +219,21 @@ def test_a_weight_has_one_colour_wherever_it_is_drawn(visit, scheme):
         if row[0]["words"]:
             words = [one["words"][0] for one in row]
             np.testing.assert_allclose(words, [below] * 4 + [above], atol=2, err_msg=name)
+
+
+def test_on_a_phone_an_exercise_is_a_line_until_it_is_opened(visit):
+    tab = visit(CHAPTERS[4], width=390).tab
+    exercises = tab.locator("section.exercise")
+    heights = exercises.evaluate_all("all => all.map(one => one.offsetHeight)")
+    assert len(heights) >= 6 and max(heights) <= 100, heights
+    button = exercises.first.get_by_role("button", name="The exercise")
+    assert button.get_attribute("aria-expanded") == "false"
+    button.click()
+    assert button.get_attribute("aria-expanded") == "true"
+    assert exercises.first.locator("> p").first.is_visible()
+    name = exercises.nth(2).get_attribute("id")
+    tab.evaluate(f"location.hash = '#{name}'")
+    tab.wait_for_timeout(200)
+    assert exercises.nth(2).locator("> p").first.is_visible()
+    wide = visit(CHAPTERS[4]).tab.locator("section.exercise > p").first
+    assert wide.is_visible()
