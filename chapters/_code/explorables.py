@@ -40,6 +40,9 @@ PLACES = {
 }
 
 
+BEFORE = "before"  # it comes in the place of the figure of the cell before it
+
+
 @dataclass
 class Start:
     """What an explorable starts from: its settings, a table of numbers, and a sentence."""
@@ -51,7 +54,7 @@ class Start:
     says: str
     size: tuple[int, int]  # of its drawing
     controls: int
-    replaces: str = ""  # the drawing of the page in whose place it comes
+    replaces: str = ""  # the drawing in whose place it comes: BEFORE, or one of the page
     tall: int = 0  # pixels that its drawing takes on a phone, if its parts stand there in a column
     files: dict[str, bytes] = field(default_factory=dict)  # what it loads when it is asked
 
@@ -100,7 +103,7 @@ def names() -> Start:
         "temperature": temperature,
     }
     head = ("key", "score", "weight", "value")
-    return Start("Ask for a name", settings, head, rows, says, (452, 268), 2)
+    return Start("Ask for a name", settings, head, rows, says, (452, 268), 2, BEFORE)
 
 
 def learned() -> Start:
@@ -140,7 +143,7 @@ def triangle() -> Start:
     )
     settings = {"scores": scores.tolist(), "values": values.tolist()}
     head = ("entry", "score", "weight", "value")
-    return Start("Move the point", settings, head, rows, says, (480, 300), 5)
+    return Start("Move the point", settings, head, rows, says, (480, 300), 5, BEFORE)
 
 
 def nile() -> Start:
@@ -310,7 +313,7 @@ def rotary() -> Start:
     settings = {"query": query.tolist(), "key": key.tolist(), "base": base, "furthest": 20}
     head = ("query at", "key at", "distance", "score")
     title = "Rotate a query and a key"
-    return Start(title, settings, head, rows, says, (490, 208), 2, tall=501)
+    return Start(title, settings, head, rows, says, (490, 208), 2, BEFORE)
 
 
 def readings() -> Start:

@@ -283,7 +283,7 @@ def test_a_name_is_answered_at_each_key_press(visit):
 def test_the_path_of_the_point_stays_until_it_is_cleared(visit):
     tab, found, _ = opened(visit, "triangle")
     points = "line => line.getAttribute('points').trim().split(/ +/).length"
-    path = found.locator("polyline")
+    path = tab.locator("polyline.ex-trail")
     found.locator("input").first.focus()
     for _ in range(10):
         tab.keyboard.press("ArrowLeft")
@@ -319,7 +319,7 @@ def test_the_score_stays_when_both_places_move(visit):
         expect(says).to_contain_text("the score is 1.15")
     angles = """root => ['.ex-ghost', '.ex-between'].map(kind => [...root.querySelectorAll(kind)]
         .map(part => Math.round(part.getTotalLength())))"""
-    began, now = found.evaluate(angles)
+    began, now = tab.locator("article").evaluate(angles)
     assert began == now, "the ghost shows the same angle where both began"
     apart.focus()
     tab.keyboard.press("Home")

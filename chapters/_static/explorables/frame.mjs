@@ -54,7 +54,8 @@ export function squares(x, y, size, rows, columns) {
  *  What is said is seen at once, and heard when the reader rests: a screen reader would read each step. */
 export function frame(root, drawings, ...controls) {
   const drawing = make("div", { class: "ex-drawing", role: "img", "aria-label": `Drawing: ${root.getAttribute("aria-label")}` }, ...drawings);
-  const place = root.dataset.replaces && document.querySelector(`#${root.dataset.replaces} .d2lmini-figure`);
+  const { replaces } = root.dataset; // a drawing of the page, or that of the cell before
+  const place = replaces && (replaces === "before" ? root.previousElementSibling : document.getElementById(replaces)).querySelector(".d2lmini-figure");
   (place || root.querySelector(".ex-drawing")).replaceWith(drawing);
   root.querySelector(".ex-controls").replaceChildren(...controls);
   root.dataset.state = "ready";
