@@ -489,4 +489,4 @@ def museum() -> Start:
     )
     head = ("query", "1", "2", "3", "4", "sum")
     title = "Switch a mistake on"
-    return Start(title, settings, head, rows, says, (530, 200), 2, tall=476)
+    return Start(title, settings, head, rows, says, (540, 200), 2, tall=470)

@@ -205,7 +205,7 @@ def test_a_weight_has_one_colour_wherever_it_is_drawn(visit, scheme):
     """In heatmaps, explorables, grids, chips, tables, ledgers and the atlas; words turn once."""
     shares = [np.multiply(100, WEIGHTS)]  # as numbers they need not sum to 1
     shown = show_heatmaps(shares, "Column", "Row", annot=False, colorbar=False, show=False)
-    dark, light = re.findall(r"data:image/svg\+xml;base64,[\w+/=]+", shown.html())
+    dark, light, *_ = re.findall(r"data:image/svg\+xml;base64,[\w+/=]+", shown.html())
     (ax,) = shown.axes.ravel()
     box = ax.get_position()
     places = [[box.x0 + box.width * (i + 0.5) / 5, 1 - box.y0 - box.height / 2] for i in range(5)]
