@@ -187,7 +187,7 @@ def load_explorables(app, pagename, templatename, context, doctree) -> None:
     body = context.get("body", "")
     if NAMED.search(body):
         path = f"_static/explorables/on-{Path(pagename).name}.mjs"
-        near = WHEN_NEAR.replace("PARTS", "[data-explorable]")
+        near = WHEN_NEAR.replace("PARTS", "[data-explorable], .wall figure")
         module = context["pathto"](path, resource=True)
         context["body"] = body + LOADER.format(module=module, start=near)
 
