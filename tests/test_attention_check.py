@@ -21,7 +21,7 @@ from d2lmini.testing import (
     check_language_model,
 )
 from d2lmini.testing.__main__ import main
-from d2lmini.testing.museum import attend, combine, score
+from d2lmini.testing.museum import attend, combine, merge, score, split
 
 with_part = functools.partial(functools.partial, attend)
 dice = np.random.default_rng(4)
@@ -234,6 +234,95 @@ def test_what_is_right_is_not_called_wrong(name):
 def test_another_convention_is_said_to_be_one(function, advice):
     report = check_attention(function)
     assert report and advice in report.advice, report
+
+
+def plain(q, k, v, mask, extra=0):
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + extra
+    return masked_softmax(scores, np.ones(scores.shape, bool) if mask is None else mask)
+
+
+def full_masks_only(q, k, v, mask=None):
+    assert mask is None or mask.shape == (*q.shape[:-1], k.shape[-2])
+    return plain(q, k, v, mask) @ v
+
+
+def tables_only(q, k, v, mask=None):
+    assert mask is None or mask.ndim == 2
+    return plain(q, k, v, mask) @ v
+
+
+def in_another_order(value, key, query, mask=None):
+    return plain(query, key, value, mask) @ value
+
+
+def by_name_only(*, query, key, value):
+    return plain(query, key, value, None) @ value
+
+
+def of_a_width(query, key, value):
+    query, key, value = (x @ np.eye(8) for x in (query, key, value))
+    return merge(attention(*(split(x, 2) for x in (query, key, value))).output)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (full_masks_only, {}),
+        (tables_only, {}),
+        (in_another_order, {}),
+        (by_name_only, {}),
+        (of_a_width, {"width": 8, "heads": 2}),
+    ],
+)
+def test_functions_are_called_as_they_want_it(function, said):
+    report = check_attention(function, **said)
+    assert not report and "it_is_the_definition" in report.held, report
+
+
+def weights_of_before(q, k, v, mask=None):
+    return plain(q, k, v, mask) @ v, plain(q, k, v, None)
+
+
+def scaled_with_its_bias(q, k, v, attn_mask=None):
+    added = 0 if attn_mask is None else attn_mask / np.sqrt(q.shape[-1])
+    return softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + added) @ v
+
+
+def zero_times_infinity(q, k, v, mask=None):
+    with np.errstate(invalid="ignore"):
+        extra = 0 if mask is None else ~mask * -np.inf
+    return softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + extra) @ v
+
+
+def swapped_without_scale(q, k, v, mask=None):
+    q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+    return (plain(q * np.sqrt(q.shape[-1]), k, v, mask) @ v).swapaxes(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "said", "name"),
+    [
+        (weights_of_before, {}, "other weights"),
+        (scaled_with_its_bias, {"mask": "additive", "no_keys": "any"}, None),
+        (zero_times_infinity, {}, "0 times infinity"),
+        (swapped_without_scale, {}, "no scale"),
+    ],
+)
+def test_further_slips_are_found_and_named(function, said, name):
+    report = check_attention(function, **said)
+    assert report and (report.exhibit and report.exhibit.name) == name, report
+
+
+def test_what_cannot_be_meant_is_refused_in_words():
+    with pytest.raises(ValueError, match="no 'foo', only mask"):
+        check_attention(tables_only, names={"foo": "mask"})
+    with pytest.raises(ValueError, match="no argument 'nope'"):
+        check_attention(tables_only, names={"mask": "nope"})
+    with pytest.raises(ValueError, match="no argument is known to be a mask"):
+        check_attention(lambda q, k, v, bias=None: v, mask="additive")
+    report = check_attention(lambda q, k, v, bias=None: plain(q, k, v, None) @ v)
+    assert "bias" in report.conventions["not understood"]
+    assert "could not be called" in repr(check_attention(lambda x: x))
 
 
 def windowed(off):

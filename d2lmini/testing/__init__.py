@@ -19,7 +19,7 @@ from d2lmini.testing.invariants import (
 from d2lmini.testing.language import check_language_model
 from d2lmini.testing.museum import EXHIBITS, Exhibit, named
 from d2lmini.testing.report import Finding, Report
-from d2lmini.testing.subject import LAYOUTS, MEANINGS, Subject
+from d2lmini.testing.subject import LAYOUTS, MEANINGS, BadAnswer, Subject
 
 __all__ = [
     "EXHIBITS",
@@ -46,6 +46,8 @@ def check_attention(
     no_keys: str = "zero",
     always_causal: bool | None = None,
     names: Mapping[str, str | None] | None = None,
+    width: int | None = None,
+    heads: int | None = None,
     score: Score = scaled_dot_product,
 ) -> Report:
     """Run the invariants of chapter 9 on an attention function, and say which it breaks.
@@ -60,6 +62,8 @@ def check_attention(
         it has arguments for them. It returns its output, or output and weights. It has no
         parameters of its own, but ``nn.MultiheadAttention`` may be given as it is: its projections
         are set to the identity, in a copy.
+        A mask comes as (n, m), as (batch, 1, m) and as (batch, n, m), with one more axis for heads
+        if the layout has them; in its full shape, if the function takes no other.
     arrays : "numpy", "torch" or "jax", optional
         What it takes. Found out unless given, as all that follows.
     layout : str, optional
@@ -74,7 +78,10 @@ def check_attention(
     always_causal : bool, optional
     names : mapping, optional
         What its arguments are called, if they have unusual names, or None if there is none:
-        ``{"mask": "bias", "heads": None}``.
+        ``{"mask": "bias", "heads": None}``. Its keys are "mask", "causal", "heads", "weights",
+        "window" and "parts".
+    width, heads : int, optional
+        Of a layer that takes one width only, and of the heads that it makes of it.
     score : callable
         Compares two vectors; the scaled dot product unless given.
 
@@ -87,7 +94,7 @@ def check_attention(
     Raises
     ------
     ValueError
-        For a convention that is not known.
+        For a convention or a name that is not known.
 
     Examples
     --------
@@ -119,12 +126,15 @@ def check_attention(
             no_keys=no_keys,
             always_causal=always_causal,
             names=names,
+            width=width,
+            heads=heads,
             score=score,
         )
-    except Exception as error:
+    except BadAnswer as error:
         says = "It can be called with query, key and value."
+        advice = "If it wants other arrays, say so: arrays=, layout=, names=, width=, heads=."
         uncalled = Finding("it_can_be_called", says, "no mask", {}, "an output", _said(error))
-        return Report(title, (uncalled,))
+        return Report(title, (uncalled,), advice=advice)
     broken: dict[str, Finding] = {}
     held: list[str] = []
     idle: list[str] = []
@@ -192,8 +202,8 @@ def _agrees(f: Subject, trial: Trial) -> bool:
         return False
     half = any(getattr(x, "dtype", None) == np.float16 for x in trial.inputs.values())
     tolerance = max(TOLERANCE.get(str(got.dtype), 0.0), f.exactness, TOLERANCE["float16"] * half)
-    size = max(1.0, float(np.abs(expected).max(initial=0)))
-    return bool(np.allclose(got, expected, rtol=tolerance, atol=tolerance * size))
+    size = max(1.0, float(np.nanmax(np.abs(expected), initial=0)))
+    return bool(np.allclose(got, expected, rtol=tolerance, atol=tolerance * size, equal_nan=True))
 
 
 def _advice(f: Subject, broken: Mapping[str, Finding]) -> str:

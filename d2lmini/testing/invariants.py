@@ -61,7 +61,12 @@ def scaled_dot_product(query: Array, key: Array) -> float:
 
 
 def by_loops(
-    query: Array, key: Array, value: Array, sees: Array, score: Score = scaled_dot_product
+    query: Array,
+    key: Array,
+    value: Array,
+    sees: Array,
+    score: Score = scaled_dot_product,
+    bias: Array | None = None,
 ) -> tuple[Array, Array]:
     """Attend in one sequence with one head, as plainly as one can.
 
@@ -74,6 +79,8 @@ def by_loops(
         True where a query may attend to a key.
     score : callable
         Compares two vectors.
+    bias : array of shape (n, m), optional
+        Is added to the scores.
 
     Returns
     -------
@@ -90,6 +97,8 @@ def by_loops(
     output, weights = np.zeros((len(query), value.shape[-1])), np.zeros(sees.shape)
     for i, q in enumerate(query):
         scores = {j: score(q, k) for j, k in enumerate(key) if sees[i, j]}
+        if bias is not None:
+            scores = {j: a + bias[i, j] for j, a in scores.items()}
         largest = max(scores.values(), default=0.0)
         e = {j: math.exp(a - largest) for j, a in scores.items()}
         for j in e:
@@ -118,8 +127,12 @@ def defined(
     corner: str = "bottom-right",
     score: Score = scaled_dot_product,
 ) -> tuple[Array, Array]:
-    """Attend in loops, for (batch, n, heads · d), and weights (batch, heads, n, m)."""
+    """Attend in loops, for (batch, n, heads · d), and weights (batch, heads, n, m).
+
+    A mask of numbers (n, m) is added to the scores.
+    """
     query, key, value = (x.astype(float) for x in (query, key, value))
+    bias, mask = (mask, None) if mask is not None and mask.dtype != bool else (None, mask)
     batch, n, m = len(query), query.shape[1], key.shape[1]
     sees = np.broadcast_to(visible(n, m, mask, causal, corner=corner), (batch, n, m))
     output, weights = np.zeros((batch, n, value.shape[2])), np.zeros((batch, heads, n, m))
@@ -128,7 +141,7 @@ def defined(
             own = [slice(h * x.shape[2] // heads, (h + 1) * x.shape[2] // heads)
                    for x in (query, key, value)]  # fmt: skip
             q, k, v = (x[b, :, part] for x, part in zip((query, key, value), own, strict=True))
-            output[b, :, own[2]], weights[b, h] = by_loops(q, k, v, sees[b], score)
+            output[b, :, own[2]], weights[b, h] = by_loops(q, k, v, sees[b], score, bias)
     return output, weights
 
 
@@ -164,9 +177,10 @@ def rules(f: "Subject", s: Sizes, *, causal: bool | None = None) -> list[Rule]:
     lengths = np.array([max(s.keys - 2 * b, 1) for b in range(s.batch)])
     padding = np.arange(s.keys) < lengths[:, None, None]  # (batch, 1, m)
     masks: dict[str, Array | None] = {"": None}
+    if f.masks in ("any", "rows"):
+        masks["a mask of rows"] = rows
     if f.masks == "any":
-        masks |= {"a mask of rows": rows, "a padding mask": padding}
-        masks["a mask for each sequence"] = rows & padding
+        masks |= {"a padding mask": padding, "a mask for each sequence": rows & padding}
     elif f.masks == "padding":
         masks["a padding mask"] = padding
     said = []
@@ -190,8 +204,8 @@ def given(q: Array, k: Array, v: Array, **rule: Any) -> dict[str, Any]:
 
 def it_is_the_definition(f: "Subject", s: Sizes) -> Iterator[Trial]:
     """The output is that of three plain loops, for small and large scores, in half precision."""
-    ways: list[tuple[int, Any, str]] = [(1, np.float64, "")]
-    ways.append((600, np.float64, ", large scores"))  # beyond 1,000, of both signs
+    ways: list[tuple[int, Any, str]] = [(1, f.precision, "")]
+    ways.append((600, f.precision, ", large scores"))  # beyond 1,000, of both signs
     ways += [(6, np.float16, ", half precision")] * f.takes_half
     for size, dtype, said in ways:
         for words, rule in rules(f, s):
@@ -203,16 +217,29 @@ def it_is_the_definition(f: "Subject", s: Sizes) -> Iterator[Trial]:
             right = f.remembered((s, words, said), loops)
             found, _ = f(q, k, v, **rule, heads=s.heads)
             yield Trial(found, right, words + said, given(q, k, v, **rule))
+    if f.masks == "any" and f.meaning == "additive" and False in f.causal:
+        q, k, v = some(f, s)
+        mask = f.array(-0.5 * np.abs(np.arange(s.queries)[:, None] - np.arange(s.keys)))
+        found, _ = f(q, k, v, mask=mask, heads=s.heads)
+        right, _ = defined(q, k, v, mask, heads=s.heads, score=f.score)
+        yield Trial(found, right, "numbers added to the scores", given(q, k, v, mask=mask))
 
 
 def weights_sum_to_one(f: "Subject", s: Sizes) -> Iterator[Trial]:
-    """The weights of each query are not negative, and sum to 1."""
+    """The weights of each query are not negative, sum to 1, and mix the values into the output."""
     for words, rule in rules(f, s) if f.returns_weights else ():
         q, k, v = some(f, s)
-        weights = f(q, k, v, **rule, heads=s.heads)[1]
+        output, weights = f(q, k, v, **rule, heads=s.heads)
         assert weights is not None
+        shown = given(q, k, v, **rule)
         sums = abs(weights).sum(axis=-1)
-        yield Trial(sums, np.ones_like(sums), f"{words}, sums of weights", given(q, k, v, **rule))
+        yield Trial(sums, np.ones_like(sums), f"{words}, sums of weights", shown)
+        if weights.shape == (s.batch, s.queries, s.keys) and s.heads == 1:
+            weights = weights[:, None]
+        if weights.shape == (s.batch, s.heads, s.queries, s.keys):
+            mixed = weights @ v.reshape(s.batch, s.keys, s.heads, -1).swapaxes(1, 2)
+            mixed = mixed.swapaxes(1, 2).reshape(output.shape)
+            yield Trial(output, mixed, f"{words}, values mixed by the weights", shown)
 
 
 def a_query_without_keys_gets_nothing(f: "Subject", s: Sizes) -> Iterator[Trial]:
@@ -223,8 +250,10 @@ def a_query_without_keys_gets_nothing(f: "Subject", s: Sizes) -> Iterator[Trial]
     rows[-1] = False  # the last query sees no key
     item = np.ones((s.batch, 1, s.keys), dtype=bool)
     item[-1] = False  # nobody in the last sequence does
-    masks: dict[str, Array] = {"a query without a key": rows} if f.masks == "any" else {}
-    if f.masks:
+    masks: dict[str, Array] = {}
+    if f.masks in ("any", "rows"):
+        masks["a query without a key"] = rows
+    if f.masks in ("any", "padding"):
         masks["a sequence that is nothing but padding"] = item
     for words, mask in masks.items():
         q, k, v = some(f, s)
@@ -238,7 +267,7 @@ def a_query_without_keys_gets_nothing(f: "Subject", s: Sizes) -> Iterator[Trial]
 def a_hidden_key_might_as_well_be_gone(f: "Subject", s: Sizes) -> Iterator[Trial]:
     """Hidden keys and values do not matter, however low or high the scores are."""
     sees = np.arange(s.keys) % 3 != 1  # the second key of each three is hidden
-    mask = np.tile(sees, (s.queries, 1)) if f.masks == "any" else np.tile(sees, (s.batch, 1, 1))
+    mask = np.tile(sees, (s.batch, 1, 1) if f.masks == "padding" else (s.queries, 1))
     for sign in (-1, 1) if f.masks and False in f.causal and f.rectangles else ():
         q, k, v = some(f, s)
         q, k = f.array(1e7 * abs(q)), sign * abs(k)
@@ -264,7 +293,7 @@ def a_later_token_changes_nothing(f: "Subject", s: Sizes) -> Iterator[Trial]:
     s = square(s)
     everything = np.ones((s.queries, s.keys), dtype=bool)
     further = [("causal and a mask that hides nothing", {"causal": True, "mask": everything})]
-    further = further if f.masks == "any" and True in f.causal and not f.one_rule else []
+    further = further if f.masks in ("any", "rows") and True in f.causal and not f.one_rule else []
     for words, rule in [*rules(f, s, causal=True), *further]:
         for t in range(s.queries - 1, 0, -1):
             q, k, v = some(f, s)
@@ -370,17 +399,27 @@ def a_window_that_covers_all_is_no_window(f: "Subject", s: Sizes) -> Iterator[Tr
             after, _ = f(q, k, v, **rule, heads=s.heads, window=2)
             case = f"{words}, a window of 2, first key changed"
             yield Trial(after[:, 2:], before[:, 2:], case, shown)
+            if f.rectangles and f.corner == "bottom-right":
+                alone, _ = f(q[:, -1:], k, v, **rule, heads=s.heads, window=2)
+                case = f"{words}, a window of 2, last token alone"
+                yield Trial(alone, after[:, -1:], case, shown)
 
 
 def any_number_of_parts_gives_the_same(f: "Subject", s: Sizes) -> Iterator[Trial]:
     """Keys that lie in several parts, or with several processes, give what one part gives."""
-    s = square(s)._replace(queries=4, keys=4)
-    for words, rule in rules(f, s):
-        q, k, v = some(f, s)
-        one, _ = f(q, k, v, **rule, heads=s.heads, parts=1)
-        for parts in (2, 4):
-            several, _ = f(q, k, v, **rule, heads=s.heads, parts=parts)
-            yield Trial(several, one, f"{words}, {parts} parts", given(q, k, v, **rule))
+    for keys, parts in (4, 2), (4, 4), (5, 2):
+        sizes = s._replace(queries=keys, keys=keys)
+        for words, rule in rules(f, sizes):
+            q, k, v = some(f, sizes)
+            one, _ = f(q, k, v, **rule, heads=s.heads, parts=1)
+            try:
+                several, _ = f(q, k, v, **rule, heads=s.heads, parts=parts)
+            except Exception:
+                if keys % parts:  # it may refuse parts that differ
+                    continue
+                raise
+            case = f"{words}, {keys} keys in {parts} parts"
+            yield Trial(several, one, case, given(q, k, v, **rule))
 
 
 # The argument that a function must have, to be asked.

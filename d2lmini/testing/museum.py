@@ -1,5 +1,6 @@
 """The exhibits of chapter 9 as code: mistakes that others made, to name the one that is found."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,11 @@ __all__ = ["EXHIBITS", "PARTS", "Exhibit", "attend", "named"]
 def split(x: Array, heads: int) -> Array:
     """Bring (batch, n, h · d) into (batch, h, n, d)."""
     return x.reshape(*x.shape[:2], heads, -1).swapaxes(1, 2)
+
+
+def merge(x: Array) -> Array:
+    """Bring (batch, h, n, d) into (batch, n, h · d)."""
+    return x.swapaxes(1, 2).reshape(len(x), x.shape[2], -1)
 
 
 def score(query: Array, key: Array) -> Array:
@@ -49,6 +55,7 @@ PARTS: dict[str, Callable[..., Any]] = {
     "combine": combine,
     "weigh": masked_softmax,
     "mix": np.matmul,
+    "merge": merge,
     "returned": np.copy,
 }
 
@@ -70,8 +77,7 @@ def attend(
     if mask is not None and mask.ndim > 2:
         mask = mask[:, None]  # the same for every head
     weights = do["weigh"](scores, do["combine"](scores, mask, rule))
-    joined = do["mix"](weights, v).swapaxes(1, 2)
-    return joined.reshape(*joined.shape[:2], -1), do["returned"](weights)
+    return do["merge"](do["mix"](weights, v)), do["returned"](weights)
 
 
 # The mistakes
@@ -135,6 +141,42 @@ def _across_batch(query: Array, key: Array, value: Array, **rule: Any) -> tuple[
     return output.swapaxes(0, 1), weights
 
 
+def _by_value_width(query: Array, key: Array, value: Array, **rule: Any) -> tuple[Array, Array]:
+    return attend(query * np.sqrt(query.shape[-1] / value.shape[-1]), key, value, **rule)
+
+
+def _reshaped(query: Array, key: Array) -> Array:
+    turned = key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])
+    scores: Array = query @ turned / np.sqrt(query.shape[-1])
+    return scores
+
+
+def _hidden_is_zero(scores: Array, visible: Array) -> Array:
+    return softmax(scores * visible)
+
+
+def _keepdims_forgotten(scores: Array, visible: Array) -> Array:
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True)) * visible
+    return e / e.sum(axis=-1)[..., None, :]
+
+
+def _over_heads(scores: Array, visible: Array) -> Array:
+    return softmax(np.where(visible, scores, -np.inf), axis=1)
+
+
+def _mean_of_heads(scores: Array, visible: Array) -> Array:
+    weights = masked_softmax(scores, visible)
+    return np.broadcast_to(weights.mean(axis=1, keepdims=True), weights.shape)
+
+
+def _first_mask(scores: Array, mask: Array | None, causal: Array | None) -> Array:
+    return combine(scores, mask if mask is None or mask.ndim < 4 else mask[:1], causal)
+
+
+def _mask_upside_down(scores: Array, mask: Array | None, causal: Array | None) -> Array:
+    return combine(scores, None if mask is None else ~mask, causal)
+
+
 @dataclass(frozen=True)
 class Exhibit:
     """A mistake that somebody made.
@@ -169,6 +211,7 @@ def _exhibit(name: str, shows: str, where: str = "", **parts: Callable[..., Any]
 
 EXHIBITS = (
     _exhibit("upside down", "True was taken for hidden", "exhibit 4", combine=_upside_down),
+    _exhibit("upside down", "True was taken for hidden", "exhibit 4", combine=_mask_upside_down),
     _exhibit(
         "wrong corner",
         "the causal triangle begins at the top left, so a token written alone sees the first key",
@@ -215,6 +258,24 @@ EXHIBITS = (
              combine=lambda s, mask, causal: combine(s, None, causal)),
     _exhibit("masked after the softmax", "the weights of hidden keys are set to 0 afterwards",
              weigh=_masked_afterwards),
+    _exhibit("hidden scores become 0", "a hidden score is set to 0, which is a score like others",
+             weigh=_hidden_is_zero),
+    _exhibit("the first mask serves all", "every sequence gets the mask of the first",
+             combine=_first_mask),
+    Exhibit("wrong width", "the scores are divided by the root of the width of the values",
+            function=_by_value_width),
+    _exhibit("reshape is no transpose", "the keys were reshaped where they should be transposed",
+             score=_reshaped),
+    _exhibit("no transpose", "heads are joined across the tokens: the swap of axes before the "
+             "reshape is missing", "exhibit 1", merge=lambda x: x.reshape(len(x), x.shape[2], -1)),
+    _exhibit("keepdims forgotten", "each weight is divided by the sum of another row",
+             weigh=_keepdims_forgotten),
+    _exhibit("softmax over the heads", "the softmax runs over the heads", weigh=_over_heads),
+    _exhibit("one table for all heads", "the weights were averaged over the heads before they were "
+             "used", weigh=_mean_of_heads),
+    _exhibit("heads taken for time", "the heads of a token attend to each other",
+             split=lambda x, heads: x.reshape(*x.shape[:2], heads, -1),
+             merge=lambda x: x.reshape(*x.shape[:2], -1)),
 )  # fmt: skip
 
 # These differ from what is right only for special numbers, so they are told by what they break.
@@ -224,9 +285,20 @@ _BY_SYMPTOM = {
     "nan": ("a query with no key", "a query without keys gets nan", "exhibit 7"),
     "mean": ("a very negative number", "a query without keys gets the mean of what is hidden",
              "exhibit 6"),
+    "infinity": ("0 times infinity", "−∞ was multiplied by 0, which is nan", ""),
+    "half": ("half precision inside", "the scores are computed in half precision", ""),
+    "window": ("a window of one key too many", "a window shows other keys than it says",
+               "in the second wing"),
+    "paths": ("whoever asks for the weights gets other ones",
+              "with weights and without, other rules are applied", "in the second wing"),
+    "parts": ("a ring counts the shared keys twice",
+              "keys in several parts are counted twice, or not at all", "in the second wing"),
+    "afterwards": ("masked after the softmax", "the weights of hidden keys are set to 0 afterwards",
+                   ""),
     "raw": ("softmax without its maximum", "the exponential of a large score overflows", ""),
     "dropped": ("weights after dropout", "the output is right, and the weights do not sum to 1",
                 "exhibit 10"),
+    "others": ("other weights", "the weights that are returned did not make the output", ""),
     "dice": ("dropout that never stops", "the same call gives something else each time",
              "exhibit 9"),
     "written": ("writing into what was given", "a call writes to its arguments", "exhibit 11"),
@@ -250,9 +322,8 @@ def _signature(f: "Subject", function: Callable[..., Any]) -> list[Any]:
     return found
 
 
-def _same(one: list[Any], other: list[Any]) -> bool:
-    if not any(x is not None for x in one):
-        return False
+def _same(one: list[Any], other: list[Any], tolerance: float = 1e-4) -> bool:
+    compared = False
     for x, y in zip(one, other, strict=True):
         if (x is None) != (y is None):
             return False
@@ -262,15 +333,25 @@ def _same(one: list[Any], other: list[Any]) -> bool:
             return False
         # a query without any key may get nan, 0 or a mean: that is another exhibit
         empty = ~np.isfinite(x).all(axis=-1) | ~y.any(axis=-1) | ~np.isfinite(y).all(axis=-1)
-        if empty.all() or not np.allclose(x[~empty], y[~empty], rtol=1e-4, atol=1e-4):
+        if not np.allclose(x[~empty], y[~empty], tolerance, tolerance):
             return False
-    return True
+        compared = compared or not empty.all()
+    return compared
+
+
+def _repeats(one: list[Any], other: list[Any]) -> bool:
+    """Tell whether two rounds of calls gave the same, nan for nan."""
+    pairs = zip(one, other, strict=True)
+    return all(
+        x is y or (x is not None and y is not None and np.allclose(x, y, equal_nan=True))
+        for x, y in pairs
+    )
 
 
 def named(f: "Subject", broken: Mapping[str, Any]) -> Exhibit | None:
     """Return the exhibit that does the same as this function on every probe, or None."""
     own = _signature(f, f)
-    if not _same(own, _signature(f, f)):
+    if not _repeats(own, _signature(f, f)):
         return Exhibit(*_BY_SYMPTOM["dice"])
     right = _signature(f, attend)
     if not _same(own, right):
@@ -278,23 +359,46 @@ def named(f: "Subject", broken: Mapping[str, Any]) -> Exhibit | None:
             wrong = _signature(f, exhibit)
             if not _same(wrong, right) and _same(own, wrong):
                 return exhibit
+    if not _same(own, right) and _same(own, right, 5e-3):
+        return Exhibit(*_BY_SYMPTOM["half"])
     return _by_symptom(broken, _same(own, right))
+
+
+_ALONE = {  # what is broken, and nothing else
+    "weights_sum_to_one": "dropped",
+    "asking_for_weights_changes_nothing": "paths",
+    "a_window_that_covers_all_is_no_window": "window",
+    "any_number_of_parts_gives_the_same": "parts",
+}
 
 
 def _by_symptom(broken: Mapping[str, Any], usually_right: bool) -> Exhibit | None:
     kind = None
+    defined = broken.get("it_is_the_definition")
+    if "asking_for_weights_changes_nothing" in broken:
+        return Exhibit(*_BY_SYMPTOM["paths"])
     ran = {name: finding for name, finding in broken.items() if not isinstance(finding.got, str)}
     nothing = ran.get("a_query_without_keys_gets_nothing")
     if "inputs_are_left_alone" in ran:
         kind = "written"
+    elif defined is not None and re.search(r"mask(?!.*large)", defined.case) and _is_nan(defined):
+        kind = "infinity"
     elif not usually_right:
         return None
-    elif set(broken) == {"weights_sum_to_one"}:
-        kind = "dropped"
-    elif "large scores" in getattr(ran.get("it_is_the_definition"), "case", ""):
-        kind = "raw" if not np.isfinite(ran["it_is_the_definition"].got).all() else None
+    elif len(broken) == 1 and (alone := next(iter(broken))) in _ALONE:
+        kind = _ALONE[alone]
+        if "mixed by" in broken[alone].case:
+            kind = "others"
+    elif defined is not None and "large scores" in defined.case and defined.name in ran:
+        kind = "raw" if _is_nan(defined) or not np.any(defined.got, axis=-1).all() else None
     elif "a_hidden_key_might_as_well_be_gone" in broken:
-        kind = "fill"
+        finding = ran.get("a_hidden_key_might_as_well_be_gone")
+        lost = finding is not None and not np.any(finding.got, axis=-1).all()
+        kind = "afterwards" if lost and nothing is None else "fill"
     elif nothing is not None and isinstance(nothing.got, np.ndarray):
         kind = "nan" if not np.isfinite(nothing.got).all() else "mean"
     return Exhibit(*_BY_SYMPTOM[kind]) if kind else None
+
+
+def _is_nan(finding: Any) -> bool:
+    return isinstance(finding.got, np.ndarray) and not np.isfinite(finding.got).all()

@@ -41,12 +41,13 @@ class Finding:
 
     def __str__(self) -> str:
         """Say what is broken, with the input that shows it."""
+        differ = _until_they_differ(self.expected, self.got)
         rows = [*self.inputs.items(), ("expected", self.expected), ("got", self.got)]
         return "\n".join(
             [
                 f"  ✗ {self.name}",
                 f"      {self.says} ({self.case})",
-                *(f"      {name:8} {_shown(x)}" for name, x in rows),
+                *(f"      {name:8} {_shown(x, differ)}" for name, x in rows),
             ]
         )
 
@@ -101,17 +102,24 @@ class Report(Sequence[Finding]):
         tried = len(self.findings) + len(self.held)
         if not self:
             yield f"✓ {self.subject}: all {tried} invariants hold."
+        elif self.names == ["it_can_be_called"]:
+            yield f"✗ {self.subject} could not be called."
         else:
             yield f"✗ {self.subject} breaks {len(self)} of {tried} invariants."
         yield from map(str, self.findings)
         if self.exhibit:
-            place = f" ({self.exhibit.where} of the museum)" if self.exhibit.where else ""
+            where = self.exhibit.where
+            where = f"{where} of the museum" if where.startswith("exhibit") else where
+            place = f" ({where})" if where else ""
             yield f"  It is “{self.exhibit.name}”{place}: {self.exhibit.shows}."
         if self.advice:
             yield f"  {self.advice}"
         if self.idle:
             yield f"  Not tried: {', '.join(self.idle)}."
-        yield "  Found: " + "; ".join(f"{name} {said}" for name, said in self.conventions.items())
+        if self.conventions:
+            yield "  Found: " + "; ".join(
+                f"{name} {said}" for name, said in self.conventions.items()
+            )
 
     def to_json(self) -> str:
         """Return all of it as JSON."""
@@ -144,14 +152,23 @@ class Report(Sequence[Finding]):
         )  # fmt: skip
 
 
-def _shown(x: Any) -> str:
+def _until_they_differ(expected: Any, got: Any) -> int:
+    """Return how many decimals show that two arrays differ; four, unless that is too few."""
+    if isinstance(expected, np.ndarray) and isinstance(got, np.ndarray):
+        for decimals in range(4, 12):
+            if _shown(expected, decimals) != _shown(got, decimals):
+                return decimals
+    return 4
+
+
+def _shown(x: Any, decimals: int = 4) -> str:
     """Write a value in one line if it is small, and its shape if it is not."""
     if not isinstance(x, np.ndarray):
         return str(x)
     if x.size > 24:
         return f"an array of shape {x.shape}"
     x = x.astype(int) if x.dtype == bool else x
-    text = np.array2string(x, precision=4, separator=", ", max_line_width=10_000)
+    text = np.array2string(x, precision=decimals, separator=", ", max_line_width=10_000)
     return "".join(line.strip() + " " for line in text.splitlines()).strip()
 
 

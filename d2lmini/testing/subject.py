@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import itertools
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +25,13 @@ NAMES = {
     "parts": ("parts", "num_parts", "num_chunks", "processes", "world_size"),
 }
 ALWAYS_WRITTEN = ("weights", "window", "parts")  # never guessed behind **options
+TRIPLES = [("query", "key", "value"), ("queries", "keys", "values"), (*"qkv",), (*"QKV",)]
+SHAPES = {  # of masks: what broadcasts to the scores comes first
+    "": "of any shape that broadcasts",
+    "full": "in the full shape of the scores",
+    "one for all heads": "of shape (batch, 1, n, m)",
+    "rows": "of shape (n, m)",
+}
 LAYOUTS = {
     "batch heads n d": "(batch, heads, n, d)",
     "batch n d": "(batch, n, d)",
@@ -37,6 +45,7 @@ MEANINGS = {
 }
 
 
+KINDS = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX"}
 _REMEMBERED: dict[tuple[Any, ...], Array] = {}
 
 
@@ -62,19 +71,40 @@ class Subject:
         corner: str = "bottom-right",
         no_keys: str = "zero",
         always_causal: bool | None = None,
+        width: int | None = None,
+        heads: int | None = None,
         score: Score = scaled_dot_product,
     ) -> None:
         self.fixed: dict[str, int] = {}
         if is_multihead(function):
-            heads, width = function.num_heads, function.head_dim  # type: ignore[attr-defined]
-            self.fixed = {"heads": heads, "width": width, "value_width": width}
-            function, mask, arrays = of_multihead(function), mask or "hidden", "torch"
+            heads, width = function.num_heads, function.embed_dim  # type: ignore[attr-defined]
+            try:
+                function, mask, arrays = of_multihead(function), mask or "hidden", "torch"
+            except ValueError as error:
+                raise BadAnswer(str(error)) from error
             layout = "batch n d"
+        if width or heads:
+            heads = heads or 1
+            part = (width or 4 * heads) // heads
+            self.fixed = {"heads": heads, "width": part, "value_width": part}
         self.function, self.score = function, score
         self.corner, self.no_keys = corner, no_keys
-        self.names = {**_names(function), **(names or {})}
+        written = _written(function)
+        self.triple = _triple(written)
+        self.names = _names(function, written)
+        self._rename(names or {}, written)
         if not names:
-            self._forget_guesses()
+            self._forget_guesses(written)
+        self.unknown = [
+            name for name, p in written.items()
+            if p.default is not p.empty and name not in {*self.names.values()}
+        ]  # fmt: skip
+        if mask and not self.names["mask"]:
+            raise ValueError(
+                f'mask="{mask}" is declared, but no argument is known to be a mask; '
+                f'say which: names={{"mask": "…"}}'
+            )
+        self.mask_shape = ""
         self.meaning = mask or ("hidden" if "padding" in (self.names["mask"] or "") else "attend")
         self.masks: str | None = "any" if self.names["mask"] else None
         if self.masks and self.names["mask"] in ("key_padding_mask", "padding_mask"):
@@ -86,6 +116,7 @@ class Subject:
         self.rectangles = self.wide = self.returns_weights = True
         self.takes_half = self.one_rule = False
         self.dtype: Any = np.float64
+        self.precision: Any = np.float64  # the best that it takes
         self.exactness = 0.0  # of what is computed inside, if that is less than the dtype's
         self.calls: list[tuple[str, Any, Any]] = []
         self.lay: Callable[[Array], Array] = np.ascontiguousarray
@@ -97,7 +128,7 @@ class Subject:
         """Return the output of the loops for a case; they are slow, and the cases do not change."""
         if self.score is not scaled_dot_product:
             return loops()[0]
-        full = (self.corner, self.masks, self.causal, *case)
+        full = (self.corner, self.masks, self.causal, self.precision, *case)
         if full not in _REMEMBERED:
             _REMEMBERED[full] = loops()[0]
         return _REMEMBERED[full]
@@ -140,6 +171,7 @@ class Subject:
         heads: int,
         further: Mapping[str, Any],
     ) -> tuple[Array, Array | None]:
+        self.head_count = heads
         arguments = [self._native(self.lay(self._laid(x, heads))) for x in (query, key, value)]
         options: dict[str, Any] = {}
         if mask is not None:
@@ -153,6 +185,9 @@ class Subject:
             options[str(self.names["weights"])] = True
         options |= {str(self.names[kind]): said for kind, said in further.items()}
         given = dict(zip(("query", "key", "value"), arguments, strict=True))
+        if self.triple:
+            options |= dict(zip(self.triple, arguments, strict=True))
+            arguments = []
         if mask is not None:
             given["mask"] = options[str(self.names["mask"])]
         self.calls = [(name, x, _numpy(x).copy()) for name, x in given.items()]
@@ -190,11 +225,24 @@ class Subject:
             mask = np.broadcast_to(mask[..., 0, :], (len(query), key.shape[-2])).copy()
         elif "heads" in self.layout and mask.ndim > 2:
             mask = mask[:, None]
+        if self.mask_shape in ("full", "one for all heads"):
+            mask = np.broadcast_to(mask, self._full(query, key)).copy()
+        if mask.dtype != bool:  # numbers, for a mask that is added
+            return mask.astype(query.dtype)
         if self.meaning == "attend":
             return mask.copy()
         return (
             ~mask if self.meaning == "hidden" else np.where(mask, 0.0, -np.inf).astype(query.dtype)
         )
+
+    def _full(self, query: Array, key: Array) -> tuple[int, ...]:
+        """Return the shape of the scores, or of one table for all heads."""
+        table = (query.shape[-2], key.shape[-2])
+        if self.layout == "n d":
+            return table
+        if self.mask_shape == "full" and "heads" not in self.layout:
+            return (len(query), *table)
+        return (len(query), self.head_count if self.mask_shape == "full" else 1, *table)
 
     def _native(self, x: Array) -> Any:
         if self.arrays == "torch":
@@ -269,21 +317,22 @@ class Subject:
         mask = np.tile(np.arange(s.keys) % 3 > 0, (s.batch, 1, 1))
         causal = self.causal[0]
         right, _ = defined(q, k, v, mask, causal, s.heads, corner=self.corner, score=self.score)
-        for meaning in MEANINGS:
-            self.meaning = meaning
+        for shape, self.meaning in itertools.product(SHAPES, MEANINGS):
+            self.mask_shape = shape
             with contextlib.suppress(Exception):
                 if np.allclose(self(q, k, v, mask, causal, s.heads)[0], right, 1e-2, 1e-2):
-                    self.meaning = before
-                    return True
-        self.meaning = before
-        return False
+                    break
+        else:
+            shape = "none"
+        self.meaning, self.mask_shape = before, ""
+        return shape != "none"
 
     def _find_out(
         self, arrays: str | None, layout: str | None, mask: str | None, always: bool | None
     ) -> None:
         """Find the arrays, the layout and the sizes that it takes; what fits best is kept."""
-        tried: list[tuple[int, int, tuple[Any, ...]]] = []
-        first: Exception | None = None
+        tried: list[tuple[int, bool, bool, int, tuple[Any, ...]]] = []
+        failed: dict[str, Exception] = {}
         for kind in [arrays] if arrays else _kinds(self.function):
             for lies in [layout] if layout else _layouts(self.names):
                 for rectangles, wide in (True, True), (False, True), (True, False), (False, False):
@@ -295,26 +344,39 @@ class Subject:
                             score += self._plain(causal=True)
                         score += bool(self.masks) and self._masked()
                     except Exception as error:
-                        first = first or error
+                        failed.setdefault(kind, error)
                         continue
-                    tried.append((score, -len(tried), (kind, lies, rectangles, wide)))
+                    place = -len(tried)
+                    tried.append((score, rectangles, wide, place, (kind, lies, rectangles, wide)))
                     break
                 if tried and tried[-1][0] == len(self.causal) + bool(self.masks):
                     break
             if tried:
                 break
+        if not tried and self.precision is np.float64:  # it may take single precision only
+            self.dtype = self.precision = np.float32
+            return self._find_out(arrays, layout, mask, always)
         if not tried:
-            assert first is not None
-            raise first
-        self.arrays, self.layout, self.rectangles, self.wide = max(tried)[2]
+            said = {KINDS[kind]: f"{type(e).__name__}: {e}" for kind, e in failed.items()}
+            raise BadAnswer("; ".join(f"with {kind}: {words}" for kind, words in said.items()))
+        self.arrays, self.layout, self.rectangles, self.wide = max(tried)[-1]
         self._find_causal(always)
         self._find_mask(mask)
         self._find_precision()
 
-    def _forget_guesses(self) -> None:
+    def _rename(self, names: Mapping[str, str | None], written: Mapping[str, Any]) -> None:
+        """Take what somebody says of the names, if there are such."""
+        takes_any = not written or any(p.kind is p.VAR_KEYWORD for p in written.values())
+        for kind, name in names.items():
+            if kind not in NAMES:
+                raise ValueError(f"names: there is no {kind!r}, only {', '.join(NAMES)}")
+            if name is not None and name not in written and not takes_any:
+                raise ValueError(f"names: the function has no argument {name!r}")
+        self.names |= names
+
+    def _forget_guesses(self, written: Mapping[str, Any]) -> None:
         """Forget a name that nobody has written down and that ``**options`` refuses."""
-        with contextlib.suppress(TypeError, ValueError):
-            written = inspect.signature(self.function).parameters
+        if written:
             for kind, name in self.names.items():
                 if name and name not in written:
                     tiny = np.ones((1, 1, 1))
@@ -340,15 +402,20 @@ class Subject:
         """Find out whether it takes boolean masks at all; their meaning is not guessed."""
         if not self.masks:
             return
-        for meaning in (self.meaning,) if said else (self.meaning, "additive"):
-            self.meaning = meaning
-            s = self.sizes(Sizes())
-            everything = np.ones((s.queries, s.keys), dtype=bool)
+        s = self.sizes(Sizes())
+        rows = np.ones((s.queries, s.keys), dtype=bool)
+        each = np.ones((s.batch, 1, s.keys), dtype=bool)
+        meanings = (self.meaning,) if said else (self.meaning, "additive")
+        for shape, meaning in itertools.product(SHAPES, meanings):
+            self.meaning, self.mask_shape = meaning, shape
             with contextlib.suppress(Exception):
-                self(*some(self, s), mask=everything, causal=self.causal[0], heads=s.heads)
+                for everything in [rows] if shape == "rows" else [each, rows]:
+                    self(*some(self, s), mask=everything, causal=self.causal[0], heads=s.heads)
                 break
         else:
-            self.meaning = said or "attend"
+            self.meaning, self.mask_shape = said or "attend", ""
+        if self.mask_shape == "rows" and self.masks == "any":
+            self.masks = "rows"
         if True in self.causal and self.names["causal"]:
             self.one_rule = self._refuses_both()
 
@@ -383,12 +450,12 @@ class Subject:
             self.takes_half = True
         except Exception:
             self.takes_half = False
-        self.dtype = np.float64
+        self.dtype = self.precision
 
     def conventions(self) -> dict[str, str]:
         """Say what was asked for or found out, in words."""
         said = {
-            "arrays": {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX"}[self.arrays],
+            "arrays": KINDS[self.arrays],
             "layout": LAYOUTS[self.layout],
             "mask": "none" if not self.masks else f"{self.names['mask']}, {MEANINGS[self.meaning]}",
             "causal": {
@@ -400,13 +467,22 @@ class Subject:
         }
         if self.masks == "padding":
             said["mask"] += ", of padding only"
+        elif self.mask_shape:
+            said["mask"] += f", {SHAPES[self.mask_shape]}"
+        if self.unknown:
+            said["not understood"] = (
+                f"{', '.join(self.unknown)} (say what it is: "
+                f'names={{"mask": "{self.unknown[0]}"}}, for example)'
+            )
         if self.one_rule:
             said["both rules"] = "refused, with an error that says so"
         if not self.rectangles:
             said["lengths"] = "as many keys as queries"
         if not self.wide:
             said["widths"] = "values as wide as keys"
-        if self.exactness:
+        if self.precision is not np.float64:
+            said["precision"] = "single only"
+        elif self.exactness:
             said["precision"] = "computed in single precision"
         if not self.takes_half:
             said["half precision"] = "not taken"
@@ -415,18 +491,36 @@ class Subject:
         return said
 
 
-def _names(function: Callable[..., Any]) -> dict[str, str | None]:
-    """Read from the signature what the arguments are called."""
+def _written(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters as they are written; of a module, those of its ``forward``."""
+    forward = getattr(function, "forward", None) if hasattr(function, "parameters") else None
     try:
-        parameters = inspect.signature(function).parameters
+        return inspect.signature(forward or function).parameters
+    except (TypeError, ValueError):  # a builtin
+        return {}
+
+
+def _triple(written: Mapping[str, inspect.Parameter]) -> tuple[str, str, str] | None:
+    """Return what query, key and value are called, if their place would mislead."""
+    for names in TRIPLES:
+        if all(name in written for name in names):
+            first = [*written][:3]
+            if tuple(first) != names or written[names[0]].kind is inspect.Parameter.KEYWORD_ONLY:
+                return names
+    return None
+
+
+def _names(
+    function: Callable[..., Any], written: Mapping[str, inspect.Parameter]
+) -> dict[str, str | None]:
+    """Read from the signature what the other arguments are called."""
+    if written:
         found = [
-            name
-            for name, p in parameters.items()
-            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+            name for name, p in written.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
-        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        if any(p.kind is p.VAR_KEYWORD for p in written.values()):
             found += [names[0] for kind, names in NAMES.items() if kind not in ALWAYS_WRITTEN]
-    except (TypeError, ValueError):  # a builtin says it in its first lines
+    else:  # a builtin says it in its first lines
         found = re.findall(r"(\w+)=", (function.__doc__ or "")[:400])
     return {kind: next((n for n in names if n in found), None) for kind, names in NAMES.items()}
 
