@@ -3,7 +3,7 @@ import { draw, make, picture, set, squares, text } from "./frame.mjs";
 
 export function opened({ tokens, answer, chance, cut, ask }) {
   const n = tokens.length, names = tokens.map((token) => token.trim());
-  const title = make("h3", {}), query = make("p", { class: "atlas-query" }), output = make("p", { class: "atlas-output" });
+  const title = make("h2", {}), query = make("p", { class: "atlas-query" }), output = make("p", { class: "atlas-output" });
   const wires = draw("svg", { class: "atlas-wires", "aria-hidden": "true" });
   const rows = names.map((name) => {
     const bar = make("i", {}), number = make("b", {}), cell = make("td", { class: "atlas-bar" }, bar, number), value = make("td", { class: "value" }, name);
