@@ -131,7 +131,7 @@ def wall() -> str:
         file = io.BytesIO()
         image.save(file, "PNG", transparency=0, bits=4, optimize=True)
         data = base64.b64encode(file.getvalue()).decode()
-        made += f'<img class="in-{theme}" src="data:image/png;base64,{data}" alt="" '
+        made += f'<img class="in-{theme} decorative" src="data:image/png;base64,{data}" alt="" '
         made += f'width="{15 * (n + 1)}" height="{9 * (n + 1)}"/>'
     return made
 
