@@ -15,14 +15,14 @@ export function sentence(asked, names, scores, weights, output, before) {
 export function mount(root, { asked, names, values, temperature }, learned) {
   // Where there is room, thin lines ask each key, and what each value gives is as thick as its weight.
   const wide = matchMedia("(min-width: 640px)").matches;
-  const at = wide ? { name: 282, score: 328, bar: 344, share: 506, value: 558, out: 640, size: [640, 244] } : { name: 142, score: 192, bar: 208, share: 382, value: 440, out: 440, size: [452, 268] };
+  const at = wide ? { name: 266, score: 310, bar: 324, share: 488, value: 530, out: 640, size: [640, 244] } : { name: 142, score: 192, bar: 208, share: 382, value: 440, out: 440, size: [452, 268] };
   const Y = (i) => 34 + 26 * i, middle = Y((names.length - 1) / 2) - 4;
   const rows = names.map((name, i) => {
     const y = Y(i);
     const score = text(at.score, y, "", { "text-anchor": "end" });
     const bar = draw("rect", { x: at.bar, y: y - 11, height: 14, rx: 2, class: "ex-weight" });
     const share = text(at.share, y, "", { "text-anchor": "end" });
-    const asks = draw("path", { class: "ex-asks", d: `M124 ${middle}C142 ${middle} 142 ${y - 4} 160 ${y - 4}` }), gives = draw("path", { class: "ex-gives" });
+    const asks = draw("path", { class: "ex-asks", d: `M116 ${middle}C133 ${middle} 133 ${y - 4} 150 ${y - 4}` }), gives = draw("path", { class: "ex-gives" });
     return { score, bar, share, asks, gives, parts: [...(wide ? [asks, gives] : []), text(at.name, y, name, { class: "ex-key", "text-anchor": "end" }), score,
       draw("rect", { x: at.bar, y: y - 11, width: 130, height: 14, rx: 2, class: "ex-ground" }), bar, share,
       text(at.value, y, values[i], { class: "ex-value", "text-anchor": "end" })] };
@@ -65,7 +65,7 @@ export function mount(root, { asked, names, values, temperature }, learned) {
       set(row.asks, { opacity: 0.2 + 0.8 * weights[i] });
       const thick = 26 * weights[i], y = Y(i) - 4, to = middle + down + thick / 2;
       down += thick;
-      set(row.gives, { "stroke-width": Math.max(0.5, thick), opacity: weights[i] < 0.005 ? 0.25 : 0.55, d: `M564 ${y}C580 ${y} 580 ${to} 594 ${to}` });
+      set(row.gives, { "stroke-width": Math.max(0.5, thick), opacity: weights[i] < 0.005 ? 0.25 : 0.55, d: `M537 ${y}C565 ${y} 565 ${to} 593 ${to}` });
     });
     typing.textContent = name.value.length > 16 ? `${name.value.slice(0, 15)}…` : name.value;
     out.textContent = output.toFixed(1);
