@@ -1,7 +1,8 @@
-"""Each chapter is a program, too: `jupyter nbconvert --to script` writes one that runs."""
+"""What nbconvert makes of a chapter: a program that runs, and a page whose links lead somewhere."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -25,13 +26,27 @@ def test_a_chapter_is_a_program(path):
     }
 
 
+def export(path, form, folder):
+    """Let nbconvert write a chapter in another form, into a folder."""
+    pytest.importorskip("nbconvert", reason="`make .venv/installed-lab` brings it")
+    command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", form, "--output-dir"]
+    subprocess.run([*command, str(folder), str(path)], check=True, capture_output=True)
+
+
+@pytest.mark.weekly
+@each
+def test_links_within_its_page_lead_somewhere(path, tmp_path):
+    export(path, "html", tmp_path)
+    page = (tmp_path / f"{path.stem}.html").read_text("utf8")
+    linked = set(re.findall(r'<a[^>]*href="#([^"]+)"', page))
+    assert linked and linked <= set(re.findall(r'id="([^"]+)"', page))
+
+
 @pytest.mark.weekly
 @each
 def test_it_runs_to_its_end(path, tmp_path):
     """In an empty folder, where it finds nothing but the library."""
-    pytest.importorskip("nbconvert", reason="`make .venv/installed-lab` brings it")
-    export = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "script", "--output-dir"]
-    subprocess.run([*export, str(tmp_path), str(path)], check=True, capture_output=True)
+    export(path, "script", tmp_path)
     ours = os.environ | {"PYTHONPATH": str(notebooks.ROOT), "MPLBACKEND": "agg"}
     done = subprocess.run(
         [sys.executable, f"{path.stem}.py"],
