@@ -4,8 +4,8 @@ Needs PyTorch and RapidFuzz, whose distances are the ones to compare with:
 
     python -m pip install --no-deps rapidfuzz==3.14.6
 
-Three encoders are trained, seeds 0 to 2, four times as long as chapter 10 trains its own; that takes
-about eight minutes of one thread. The first is stored, in float16.
+Three encoders are trained, seeds 0 to 2, four times as long as chapter 10 trains its own; that
+takes about eight minutes of one thread. The first is stored, in float16.
 Another processor or another PyTorch rounds otherwise, and hundreds of steps make that visible. So
 `--check` compares what the encoders find, and not their numbers.
 """
