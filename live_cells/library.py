@@ -8,7 +8,8 @@ PACKED = ("d2lmini", "array_api_compat", "lazy_loader")  # what the page's Pytho
 LEFT_OUT = {"torch", "cupy", "dask", "tests", "__pycache__", "README.md", "distributed.py"}
 LEFT_OUT |= {"__main__.py", "notebook.py", "plugin.py", "translator.py", "training.py"}
 # What reads the large files, by what is imported: they come when it is used.
-MODELS = ("d2lmini.models", "d2lmini.names", "d2lmini.NameEncoder")
+MODELS = ("d2lmini.models", "d2lmini.names", "d2lmini.NameEncoder", "d2lmini.exercises.speak")
+KEPT = "D2LMINI_ANSWERS"  # the variable in which the library finds what pages have kept, as JSON
 # Together these import what a first Run imports: a cell that draws, and one that checks.
 FIRST_RUNS = (
     'from d2lmini.plotting import show_heatmaps\nshow_heatmaps([[1.0]], "Keys", "Queries")',

@@ -11,6 +11,7 @@ import io
 import json
 import linecache
 import logging
+import os
 import re
 import sys
 import time
@@ -23,7 +24,7 @@ from pprint import pformat
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from live_cells.library import MODELS, library_of
+from live_cells.library import KEPT, MODELS, library_of
 from live_cells.plan import Cell, imported, plan_cells
 
 MOST_LINES, MOST_LETTERS = 1000, 100_000  # of what a cell prints
@@ -156,8 +157,12 @@ class Runner:
 
     # --- what to run ---
 
-    def prepare(self, page: str, target: str) -> str:
-        """Return, as JSON, the cells to run for one of them, and the libraries they need."""
+    def prepare(self, page: str, target: str, kept: str = "[]") -> str:
+        """Return, as JSON, the cells to run for one of them, and the libraries they need.
+
+        The library is told what is kept of all pages, a list of texts.
+        """
+        os.environ[KEPT] = kept
         cells = plan_cells(
             [
                 {"cell_type": "code", "source": cell["code"], "metadata": {}, "id": cell["id"]}

@@ -15,6 +15,7 @@ from d2lmini.plotting.theme import COLORS
 matplotlib.use("agg")
 from matplotlib import font_manager
 from matplotlib import pyplot as plt
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -60,7 +61,7 @@ def draw(cuts: dict[str, font_manager.FontProperties]) -> Figure:
         place = {"transform": figure.transFigure, "linewidth": 0}
         figure.add_artist(Rectangle(corner, *size, color=color, **place))
 
-    x, renderer = 70.0, figure.canvas.get_renderer()
+    x, renderer = 70.0, FigureCanvasAgg(figure).get_renderer()
     for word, color in (
         ("Queries", "query"),
         (", ", "ink"),

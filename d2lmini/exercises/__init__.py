@@ -26,6 +26,7 @@ from d2lmini.exercises.definition import (
     register,
 )
 from d2lmini.exercises.grading import grade
+from d2lmini.exercises.speaking import remember, speak
 
 __all__ = [
     "Exercise",
@@ -38,6 +39,7 @@ __all__ = [
     "hint",
     "register",
     "solution",
+    "speak",
 ]
 
 Answer = TypeVar("Answer")
@@ -86,6 +88,7 @@ def check(fn: Any = _NOT_GIVEN, *, name: str | None = None) -> Any:
         return lambda answer: check(answer, name=name)
     result = grade(fn, name)
     hand_over(result)
+    remember(result.name, fn)
     show(result)
     return fn
 
@@ -102,8 +105,8 @@ def hint(which: Any) -> None:
     --------
     >>> hint("softmax")
     Hint 1 of 3
-        Weights are positive, and those of one query sum to 1 over its keys. Which axis holds the
-        keys?
+        With the scores 0, 1 and 3, the second key gets twice the weight of the first. How many
+        times does the third get it?
     """
     exercise = _which(which)
     count = len(exercise.hints)
@@ -128,8 +131,8 @@ def solution(which: Any) -> None:
     >>> solution("softmax")
     Solution of softmax
         def my_softmax(scores):
-            e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-            return e / e.sum(axis=-1, keepdims=True)
+            powers = 2.0 ** (scores - scores.max(axis=-1, keepdims=True))
+            return powers / powers.sum(axis=-1, keepdims=True)
     """
     exercise = _which(which)
     show(Folded(((f"Solution of {exercise.name}", exercise.solution),), code=True))

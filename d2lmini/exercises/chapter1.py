@@ -291,8 +291,8 @@ register(
             "the first vocabulary.",
             "Entry (i, j) is the number of times trigram j occurs in text i, divided by the root "
             "of the sum of the squares of row i.",
-            "text[i : i + 3] for i in range(len(text) - 2) cuts the pieces; a list has .count(). "
-            "np.linalg.norm with axis=1 and keepdims=True gives the lengths.",
+            "A list has .count(). np.linalg.norm with axis=1 and keepdims=True gives the lengths; "
+            "what must not be divided by?",
         ),
         solution="""\
 def trigram_vectors(texts, vocabulary):

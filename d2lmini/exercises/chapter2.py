@@ -88,18 +88,20 @@ def weighted_average(weights, values):
 )
 
 
-# Softmax
+# A softmax with powers of 2
+
+DOUBLES = np.log(2)  # 2**x is exp(x ln 2)
 
 
 def _softmax_cases() -> list[Case]:
     return [
         tables([[0, 1]]),
         tables([[0, 1, 3], [1, 1, 0]]),
-        tables([[1000, 1001, 999]]),
-        tables([[-1000, -1001], [3, 1], [0, 0]]),
-        tables([[-0.5, 0.3, -2.25], [900.5, 899.75, 900]]),
+        tables([[2000, 2001, 1999]]),
+        tables([[-2000, -2001], [3, 1], [0, 0]]),
+        tables([[-0.5, 0.3, -2.25], [1900.5, 1899.75, 1900]]),
         tables([[0.2, -1800, -2000.5]]),
-        tables([[-710, -708.5, -709, -712], [0.1, 0.7, -0.4, 0]]),
+        tables([[-1074, -1072.5, -1073, -1076], [0.1, 0.7, -0.4, 0]]),
         rough(3, (3, 4)),
     ]
 
@@ -114,60 +116,86 @@ register(
         chapter=2,
         difficulty="easy",
         minutes=10,
-        task="Turn scores (n, m) into weights (n, m): at least 0, each row summing to "
-        "1. Scores of 1000 must not overflow.",
+        task="Turn scores (n, m) into weights (n, m): at least 0, each row summing to 1, and one "
+        "point more of score doubles a weight. Scores of 2000 must not overflow.",
         returns={"weights": "(queries, keys)"},
-        reference=softmax,
+        reference=lambda scores: softmax(scores * DOUBLES),
         cases=_softmax_cases,
         mistakes=(
             slip(
                 "axis",
                 "You normalised over the queries, down the columns. The weights of each query, a "
                 "row, must sum to 1 over its keys.",
-                lambda softmax: lambda scores: softmax(scores, axis=0),
+                lambda softmax: lambda scores: softmax(scores * DOUBLES, axis=0),
             ),
             slip(
                 "whole-matrix",
                 "You normalised over the whole matrix at once. Each row needs its own sum.",
-                lambda softmax: lambda scores: softmax(scores.reshape(-1)).reshape(scores.shape),
+                lambda softmax: (
+                    lambda scores: softmax((scores * DOUBLES).reshape(-1)).reshape(scores.shape)
+                ),
+            ),
+            slip(
+                "base",
+                "You used powers of e, so one point more multiplies a weight by 2.718. It should "
+                "double the weight.",
+                lambda softmax: lambda scores: softmax(scores),
+            ),
+            slip(
+                "doubled-scores",
+                "You doubled the scores, so one point more multiplies a weight by e², about 7.4. "
+                "It is the weight that should double.",
+                lambda softmax: lambda scores: softmax(2 * scores),
+            ),
+            slip(
+                "divided",
+                "You divided the scores by ln 2. Powers of 2 rise more slowly than those of e, so "
+                "the temperature is above 1: it is 1 / ln 2.",
+                lambda softmax: lambda scores: softmax(scores / DOUBLES),
             ),
             Mistake(
                 "no-max",
-                "exp overflows for scores around 1000. Shift each row first: the softmax does not "
-                "change when the same number is subtracted from all scores of a row.",
-                naive_softmax,
+                "The powers overflow for scores around 2000. Shift each row first: the weights do "
+                "not change when the same number is subtracted from all scores of a row.",
+                lambda scores: naive_softmax(scores * DOUBLES),
             ),
             Mistake(
                 "no-exp",
-                "You divided the scores by their sum, without taking exp first. That gives "
+                "You divided the scores by their sum, without taking powers first. That gives "
                 "negative weights for negative scores, and fails where the sum is 0.",
                 lambda scores: scores / scores.sum(axis=-1, keepdims=True),
             ),
             Mistake(
                 "not-normalised",
-                "exp is there, but the rows do not sum to 1: the division by the row's sum is "
-                "missing.",
-                lambda scores: np.exp(scores - scores.max(axis=-1, keepdims=True)),
-                also=(np.exp,),
+                "The powers are there, but the rows do not sum to 1: the division by the row's sum "
+                "is missing.",
+                lambda scores: np.exp2(scores - scores.max(axis=-1, keepdims=True)),
+                also=(np.exp2,),
             ),
             Mistake(
                 "one-max",
                 "You subtracted the largest score of the whole matrix. A row far below it "
                 "underflows to 0 / 0. Each row needs a maximum of its own.",
-                lambda scores: naive_softmax(scores - scores.max()),
+                lambda scores: naive_softmax((scores - scores.max()) * DOUBLES),
             ),
             Mistake(
                 "minimum",
                 "You subtracted the smallest score of each row. The largest is still above 0, and "
-                "exp of it can overflow.",
-                lambda scores: naive_softmax(scores - scores.min(axis=-1, keepdims=True)),
-                also=(lambda scores: naive_softmax(scores - scores.mean(axis=-1, keepdims=True)),),
+                "its power can overflow.",
+                lambda scores: naive_softmax(
+                    (scores - scores.min(axis=-1, keepdims=True)) * DOUBLES
+                ),
+                also=(
+                    lambda scores: naive_softmax(
+                        (scores - scores.mean(axis=-1, keepdims=True)) * DOUBLES
+                    ),
+                ),
             ),
             Mistake(
                 "absolute",
-                "The sign of the scores is lost: a score of −1000 is the worst, not the best.",
-                lambda scores: softmax(np.abs(scores)),
-                also=(lambda scores: naive_softmax(np.abs(scores)),),
+                "The sign of the scores is lost: a score of −2000 is the worst, not the best.",
+                lambda scores: softmax(np.abs(scores) * DOUBLES),
+                also=(lambda scores: naive_softmax(np.abs(scores) * DOUBLES),),
             ),
             Mistake(
                 "hardmax",
@@ -179,23 +207,23 @@ register(
                 "The maxima or sums of the rows came out as (n,), which lies along the columns of "
                 "a matrix. They must stay a column, (n, 1).",
                 lambda scores: (
-                    (e := np.exp(scores - scores.max(axis=-1, keepdims=True))) / e.sum(axis=-1)
+                    (e := np.exp2(scores - scores.max(axis=-1, keepdims=True))) / e.sum(axis=-1)
                 ),
-                also=(lambda scores: np.exp(scores) / np.exp(scores).sum(axis=-1),),
+                also=(lambda scores: np.exp2(scores) / np.exp2(scores).sum(axis=-1),),
             ),
         ),
         hints=(
-            "Weights are positive, and those of one query sum to 1 over its keys. Which axis holds "
-            "the keys?",
-            "The weight of key i is exp(aᵢ) / Σⱼ exp(aⱼ). It stays the same if you subtract one "
-            "number from all scores of the row, and with the right number nothing overflows.",
-            "Use the max and the sum over the last axis, both with keepdims=True, so that they "
-            "stay columns and broadcast along the rows.",
+            "With the scores 0, 1 and 3, the second key gets twice the weight of the first. How "
+            "many times does the third get it?",
+            "Which rule has the property that adding 1 to a score doubles what it gives? Or keep e "
+            "and choose the temperature.",
+            "A power of 2 overflows too, above 1024. What may be subtracted from all scores of a "
+            "row without changing a weight? Keep that number of each row as a column.",
         ),
         solution="""\
 def my_softmax(scores):
-    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)""",
+    powers = 2.0 ** (scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)""",
     )
 )
 
@@ -438,8 +466,9 @@ register(
             "every key first: a table (n, m).",
             "The weight of key i is proportional to exp(−|q − kᵢ|² / (2 w²)). That is a softmax of "
             "scores: which?",
-            "query[:, None, :] - key[None, :, :] has shape (n, m, d). Square it, sum over the last "
-            "axis, and subtract the largest score of each row before exp.",
+            "A new axis in both makes all pairs of differences, of shape (n, m, d). Far from all "
+            "keys every exponential is rounded to 0, unless something is subtracted from each row "
+            "first.",
         ),
         solution="""\
 def kernel_regression(query, key, value, width):

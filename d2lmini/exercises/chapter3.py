@@ -420,9 +420,9 @@ register(
             "exp(−∞) = 0, so a hidden key gets the score −∞. As in every softmax, subtract the "
             "largest score of the row before exp, so that 1000 does not overflow; but ask which "
             "keys may take part in that maximum, and what happens if a hidden one has it.",
-            "np.where(mask, scores, -np.inf) hides, and a maximum of what it returns is one of "
-            "visible scores. In a row without any key, −∞ − (−∞) is nan: mask.any(axis=-1, "
-            "keepdims=True) tells the rows that have a key; treat the others separately.",
+            "np.where puts −∞ where a key is hidden, and a maximum of what it returns is one of "
+            "visible scores. In a row without any key, −∞ − (−∞) is nan: find these rows by the "
+            "mask, and treat them separately.",
         ),
         solution="""\
 def my_masked_softmax(scores, mask):
@@ -435,38 +435,68 @@ def my_masked_softmax(scores, mask):
 )
 
 
-# Attention
+# Attention with a bias
 
 
-def _softmax_of_one_maximum(query: Array, key: Array) -> Array:
-    scores = query @ key.T / np.sqrt(key.shape[-1])
+def _scaled(query: Array, key: Array) -> Array:
+    return query @ key.T / np.sqrt(key.shape[-1])
+
+
+def _softmax_of_one_maximum(scores: Array) -> Array:
     return naive_softmax(scores - scores.max())
 
 
-def _exponentials(query: Array, key: Array) -> Array:
-    scores = query @ key.T / np.sqrt(key.shape[-1])
+def _exponentials(scores: Array) -> Array:
     return np.exp(scores - scores.max(axis=-1, keepdims=True))
 
 
-def _softmax_over_all(query: Array, key: Array) -> Array:
-    e = _exponentials(query, key)
-    return e / e.sum()
+def _biased(change: Callable[[Any, Array, Array, Array], Any]) -> Any:
+    """Return what `slip` wants: the change gets a softmax, the scaled scores, bias and values."""
+    return lambda softmax: (
+        lambda query, key, value, bias: change(softmax, _scaled(query, key), bias, value)
+    )
+
+
+def _scaled_by(root: Callable[[Array, Array, Array], float]) -> Any:
+    """Return what `slip` wants: attention with this divisor of the dot products."""
+    return lambda softmax: (
+        lambda query, key, value, bias: (
+            softmax(query @ key.T / root(query, key, value) + bias) @ value
+        )
+    )
 
 
 def _attention_cases() -> list[Case]:
+    hides = -np.inf
     return [
-        tables([[1, 0]], [[1, 0], [1, 2]], [[0], [4]]),
-        tables([[1, 0, 2, 1], [0, 1, 1, 0]], np.eye(3, 4) * 2, [[1, 0], [0, 3], [5, 1]]),
-        tables([[1, 2], [0, 1], [3, 1]], [[1, 1], [0, 2]], [[1, 0, 2, 3], [4, 1, 0, 1]]),
-        tables([[1000, 0, 1]], [[2, 0, 0], [-1, 2, 1]], [[3, 1], [2, 5]]),
+        tables([[1, 0]], [[1, 0], [1, 2]], [[0], [4]], [[0, -1]]),
+        tables(
+            [[1, 0, 2, 1], [0, 1, 1, 0]],
+            np.eye(3, 4) * 2,
+            [[1, 0], [0, 3], [5, 1]],
+            [[0, hides, hides], [1, 0, hides]],
+        ),
+        tables(
+            [[1, 2], [0, 1], [3, 1]],
+            [[1, 1], [0, 2]],
+            [[1, 0, 2, 3], [4, 1, 0, 1]],
+            [[0, -0.5], [-0.5, 0], [-1, -0.5]],
+        ),
+        tables([[1000, 0, 1]], [[2, 0, 0], [-1, 2, 1]], [[3, 1], [2, 5]], [[0.5, 1]]),
         tables(
             [[0.5, -1.25, 0.4], [900.5, 2.1, 0.3], [-900.5, 0.4, 1.6]],
             [[1.5, 0.2, -0.6], [1.7, 1.1, 0.9], [1.4, 0.6, 0.1], [1.2, -0.4, 0.5]],
             [[0.25, -1.5], [-2.75, 0.4], [1.6, 3.3], [0.1, 0.7]],
+            [[-0.25, 0, -0.5, -0.75], [-1.5, 0, 0.5, -2], [0, 1.25, 0.75, -1]],
         ),
-        tables([[0.5], [-1.5], [2.5], [0.1], [-0.3]], [[0.75]], [[-0.25, 1.5, 4]]),
-        tables([[0.75], [-1.25]], [[1.5], [-0.4], [2.25]], [[0.3, 2], [-1.6, 0.5], [4, 1.1]]),
-        rough(3, (3, 5), (4, 5), (4, 2)),
+        tables([[0.5], [-1.5], [2.5], [0.1], [-0.3]], [[0.75]], [[-0.25, 1.5, 4]], [[0.5]] * 5),
+        tables(
+            [[0.75], [-1.25]],
+            [[1.5], [-0.4], [2.25]],
+            [[0.3, 2], [-1.6, 0.5], [4, 1.1]],
+            [[-1.75, 0.25, 3.5], [0.6, -0.3, 0.2]],
+        ),
+        rough(3, (3, 5), (4, 5), (4, 2), (3, 4)),
     ]
 
 
@@ -476,32 +506,58 @@ register(
         chapter=3,
         difficulty="medium",
         minutes=20,
-        task="Scaled dot-product attention of queries (n, d) with keys (m, d) and values (m, d_v). "
-        "Return the output (n, d_v).",
+        task="Attention of queries (n, d) with keys (m, d) and values (m, d_v) that looks at "
+        "content and at place: bias (n, m) is added to the scaled dot products. A bias of −∞ hides "
+        "a key; every query sees at least one. Return the output (n, d_v).",
         returns={"output": "(queries, d_v)"},
-        reference=lambda query, key, value: attention(query, key, value).output,
+        reference=lambda query, key, value, bias: attention(query, key, value, bias=bias).output,
         cases=_attention_cases,
         mistakes=(
             slip(
+                "ignored",
+                "The bias is not used.",
+                _biased(lambda softmax, scaled, bias, value: softmax(scaled) @ value),
+            ),
+            slip(
+                "bias-scaled",
+                "You divided the bias by √d as well. It is added to the scaled scores as it is.",
+                lambda softmax: (
+                    lambda query, key, value, bias: (
+                        softmax((query @ key.T + bias) / np.sqrt(key.shape[-1])) @ value
+                    )
+                ),
+            ),
+            slip(
+                "bias-subtracted",
+                "You subtracted the bias. It is added, so that −∞ hides a key.",
+                _biased(lambda softmax, scaled, bias, value: softmax(scaled - bias) @ value),
+            ),
+            slip(
+                "bias-late",
+                "You let the bias act after the softmax, so the weights no longer sum to 1. It "
+                "belongs to the scores.",
+                _biased(
+                    lambda softmax, scaled, bias, value: softmax(scaled) * np.exp(bias) @ value
+                ),
+            ),
+            slip(
                 "no-scale",
                 "The scores are not divided by √d.",
-                lambda softmax: lambda query, key, value: softmax(query @ key.T) @ value,
+                _scaled_by(lambda query, key, value: 1),
             ),
             slip(
                 "scale-d",
                 "You divided by d. The scale is its square root: that is how large a dot product "
                 "of d terms typically is.",
-                lambda softmax: (
-                    lambda query, key, value: softmax(query @ key.T / key.shape[-1]) @ value
-                ),
+                _scaled_by(lambda query, key, value: key.shape[-1]),
             ),
             slip(
                 "scale-late",
                 "You scaled the weights, after the softmax, so they no longer sum to 1. Scale the "
                 "scores, before it.",
                 lambda softmax: (
-                    lambda query, key, value: (
-                        softmax(query @ key.T) / np.sqrt(key.shape[-1]) @ value
+                    lambda query, key, value, bias: (
+                        softmax(query @ key.T + bias) / np.sqrt(key.shape[-1]) @ value
                     )
                 ),
             ),
@@ -509,88 +565,83 @@ register(
                 "scale-values",
                 "You took d from the values. The d in √d is the length of a query and of a key, "
                 "because their dot product has d terms.",
-                lambda softmax: (
-                    lambda query, key, value: (
-                        softmax(query @ key.T / np.sqrt(value.shape[-1])) @ value
-                    )
-                ),
+                _scaled_by(lambda query, key, value: np.sqrt(value.shape[-1])),
             ),
             slip(
                 "scale-keys",
                 "You divided by the root of the number of keys. The d in √d is the length of one "
                 "key.",
-                lambda softmax: (
-                    lambda query, key, value: softmax(query @ key.T / np.sqrt(len(key))) @ value
-                ),
+                _scaled_by(lambda query, key, value: np.sqrt(len(key))),
             ),
             slip(
                 "scale-queries",
                 "You divided by the root of the number of queries. The d in √d is the length of "
                 "one query.",
-                lambda softmax: (
-                    lambda query, key, value: softmax(query @ key.T / np.sqrt(len(query))) @ value
-                ),
+                _scaled_by(lambda query, key, value: np.sqrt(len(query))),
             ),
             slip(
                 "axis",
                 "The softmax runs over the queries. It must run over the keys, so that each "
                 "query's weights sum to 1.",
-                lambda softmax: (
-                    lambda query, key, value: (
-                        softmax(query @ key.T / np.sqrt(key.shape[-1]), axis=0) @ value
-                    )
+                _biased(
+                    lambda softmax, scaled, bias, value: softmax(scaled + bias, axis=0) @ value
                 ),
             ),
             Mistake(
                 "no-softmax",
                 "The scores go straight to the values: the softmax is missing.",
-                lambda query, key, value: query @ key.T / np.sqrt(key.shape[-1]) @ value,
+                lambda query, key, value, bias: (_scaled(query, key) + bias) @ value,
             ),
             slip(
                 "not-transposed",
                 "The keys are not transposed. Each score is the dot product of a query with a key, "
                 "that is with a row of the keys.",
                 lambda softmax: (
-                    lambda query, key, value: softmax(query @ key / np.sqrt(key.shape[-1])) @ value
+                    lambda query, key, value, bias: (
+                        softmax(query @ key / np.sqrt(key.shape[-1]) + bias) @ value
+                    )
                 ),
             ),
             Mistake(
                 "one-maximum",
                 "One largest score was subtracted from all rows. A row whose scores lie far below "
                 "it ends as 0 / 0: each row needs a maximum of its own.",
-                lambda query, key, value: _softmax_of_one_maximum(query, key) @ value,
+                lambda query, key, value, bias: (
+                    _softmax_of_one_maximum(_scaled(query, key) + bias) @ value
+                ),
             ),
             Mistake(
                 "whole-matrix",
                 "All rows were divided by the sum of the whole matrix. The weights of each query, "
                 "a row, must sum to 1.",
-                lambda query, key, value: _softmax_over_all(query, key) @ value,
+                lambda query, key, value, bias: (
+                    (e := _exponentials(_scaled(query, key) + bias)) / e.sum() @ value
+                ),
             ),
             Mistake(
                 "no-keepdims",
                 "The sums of the rows came out as (n,), which lies along the columns of a matrix. "
                 "They must stay a column, (n, 1).",
-                lambda query, key, value: (e := _exponentials(query, key)) / e.sum(axis=-1) @ value,
+                lambda query, key, value, bias: (
+                    (e := _exponentials(_scaled(query, key) + bias)) / e.sum(axis=-1) @ value
+                ),
             ),
             Mistake(
                 "no-max",
                 "Right for small scores. exp overflows for large ones: subtract the largest score "
                 "of each row in the softmax.",
-                lambda query, key, value: (
-                    naive_softmax(query @ key.T / np.sqrt(key.shape[-1])) @ value
-                ),
+                lambda query, key, value, bias: naive_softmax(_scaled(query, key) + bias) @ value,
             ),
         ),
         hints=(
-            "Three steps: compare every query with every key, turn each row of scores into "
-            "weights, average the values.",
-            "The output is softmax(Q Kᵀ / √d) V, where d is the length of a key.",
-            "Q Kᵀ has shape (n, m). The softmax runs over its last axis. The length of a key is "
-            "key.shape[-1].",
+            "What would a bias of 0 everywhere have to give? And one of −∞ for all keys but one?",
+            "The output is softmax(Q Kᵀ / √d + B) V, where d is the length of a key.",
+            "A row with hidden keys has a largest score too, that of a visible key. Test your "
+            "function on one query and two keys that you can compute on paper.",
         ),
         solution="""\
-def my_attention(query, key, value):
-    scores = query @ key.T / np.sqrt(key.shape[-1])  # (n, m)
+def my_attention(query, key, value, bias):
+    scores = query @ key.T / np.sqrt(key.shape[-1]) + bias  # (n, m)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = e / e.sum(axis=-1, keepdims=True)
     return weights @ value""",
@@ -723,8 +774,8 @@ register(
             "tanh, and multiplied by w. Then do it for all pairs.",
             "a(q, k) = w · tanh(W₁ᵀ q + W₂ᵀ k). Project all queries (n, d_h) and all keys (m, d_h) "
             "once; the sum of all pairs has shape (n, m, d_h).",
-            "x[:, None, :] + y[None, :, :] adds all pairs of rows. A matrix product with a vector, "
-            "@ w, sums over the last axis.",
+            "A new axis in both adds all pairs of rows. A matrix product with a vector sums over "
+            "the last axis.",
         ),
         solution="""\
 def my_additive_score(query, key, w_1, w_2, w):

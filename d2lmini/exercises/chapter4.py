@@ -10,58 +10,65 @@ from d2lmini.attention import attention
 from d2lmini.exercises.definition import Case, Exercise, Mistake, register
 from d2lmini.exercises.slips import naive_softmax, rough, slip
 from d2lmini.exercises.torch_modules import call_with_the_weights_of
+from d2lmini.weights import softmax
 
-# Count the parameters
+# Count the parameters that count
 
 register(
     Exercise(
         name="count_parameters",
         chapter=4,
-        difficulty="warm-up",
-        minutes=5,
-        task="How many numbers does one head of self-attention learn? It has the matrices W_Q, W_K "
-        "(d_model, d_k) and W_V (d_model, d_v), and no biases.",
+        difficulty="easy",
+        minutes=10,
+        task="How many of the numbers of a head make a difference? W_Q and W_K (d_model, d_k) "
+        "matter only through their product: W_Q B and W_K (B⁻¹)ᵀ do the same, for every matrix B "
+        "(d_k, d_k) that can be inverted. So as many numbers as B has can be chosen freely, and do "
+        "not count. W_V (d_model, d_v) counts as it is. Return the number; d_k ≤ d_model.",
         returns={"parameters": "()"},
-        reference=lambda d_model, d_k, d_v: 2 * d_model * d_k + d_model * d_v,
+        reference=lambda d_model, d_k, d_v: 2 * d_model * d_k - d_k**2 + d_model * d_v,
         cases=lambda: [(2, 1, 3), (4, 3, 2), (5, 2, 2), (512, 64, 32)],
         mistakes=(
             Mistake(
+                "all",
+                "You counted all numbers that the head holds. Those that B can change without "
+                "changing a score do not count.",
+                lambda d_model, d_k, d_v: d_model * (2 * d_k + d_v),
+            ),
+            Mistake(
+                "product",
+                "You counted the numbers of the product, a matrix (d_model, d_model). Its rank is "
+                "at most d_k, so they cannot all be chosen.",
+                lambda d_model, d_k, d_v: d_model**2 + d_model * d_v,
+            ),
+            Mistake(
                 "values-like-keys",
                 "You counted W_V like W_K. The values may have another length than the keys: d_v.",
-                lambda d_model, d_k, d_v: 3 * d_model * d_k,
+                lambda d_model, d_k, d_v: 3 * d_model * d_k - d_k**2,
             ),
             Mistake(
-                "biases",
-                "You counted biases too. There are none.",
-                lambda d_model, d_k, d_v: (d_model + 1) * (2 * d_k + d_v),
+                "one-for-each",
+                "You took away one number for each component of a key. B has d_k rows, and each "
+                "has d_k numbers.",
+                lambda d_model, d_k, d_v: d_model * (2 * d_k + d_v) - d_k,
             ),
             Mistake(
-                "output-projection",
-                "You counted an output projection. One head alone has none; a layer of several "
-                "heads does.",
-                lambda d_model, d_k, d_v: 2 * d_model * d_k + 2 * d_model * d_v,
-            ),
-            Mistake(
-                "two-matrices",
-                "You counted two matrices. Queries and keys each have their own.",
-                lambda d_model, d_k, d_v: d_model * d_k + d_model * d_v,
-            ),
-            Mistake(
-                "square",
-                "You took the matrices to be square. They lead from d_model to d_k or d_v.",
-                lambda d_model, d_k, d_v: 3 * d_model**2,
+                "twice",
+                "You took away the numbers of B twice, for W_Q and for W_K. Once B is chosen, its "
+                "inverse is too.",
+                lambda d_model, d_k, d_v: d_model * (2 * d_k + d_v) - 2 * d_k**2,
             ),
         ),
         hints=(
-            "Nothing else is learned: scores, softmax and the weighted sum have no parameters.",
-            "How many numbers does a matrix (a, b) hold? Which of the three matrices have the "
-            "same shape?",
-            "The number of tokens does not occur. Try sizes that all differ, such as 4, 3 and 2, "
-            "and count on paper.",
+            "With d_k = 1 the product stays the same if you multiply W_Q by a number and divide "
+            "W_K by it. How many numbers are then left to choose?",
+            "How many numbers does the head hold, and how many does B?",
+            "A check: with d_k = d_model any product can be made, so W_Q and W_K count d_model² "
+            "numbers together.",
         ),
         solution="""\
 def count_parameters(d_model, d_k, d_v):
-    return d_model * (2 * d_k + d_v)""",
+    held = d_model * (2 * d_k + d_v)
+    return held - d_k**2""",
     )
 )
 
@@ -338,10 +345,6 @@ def previous_token(n):
 )
 
 
-def _self_attention(x: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
-    return attention(x @ w_q, x @ w_k, x @ w_v).output
-
-
 # Tokens that move
 
 
@@ -467,43 +470,54 @@ def moved_tokens(x, w_q, w_k, w_v, steps):
 )
 
 
-# Many sequences at once
+# Several texts in one array
 
 
-def _batched_cases() -> list[Case]:
-    sizes = (1, 2, 3), (2, 3, 2), (3, 2, 2), (2, 4, 3)
-    x = [_tokens(*size, seed=4 + i) for i, size in enumerate(sizes)]
-    x[3][0] /= 100  # two sequences whose scores are of unlike size
+def _packed_cases() -> list[Case]:
+    def case(texts: list[int], d_model: int, d_k: int, d_v: int, seed: int, size: float) -> Case:
+        x = size * _tokens(len(texts), d_model, seed=seed)
+        return x, np.array(texts), *_weights(d_model, d_k, d_v, seed=seed + 1)
+
+    small = case([1, 1, 2, 2], 3, 2, 3, 3, 80)
+    small[0][:2] /= 100  # two texts whose scores are of unlike size
     return [
-        (x[0], *_weights(3, 1, 2, seed=5)),
-        (x[1], *_weights(2, 3, 4, seed=6)),
-        (40 * x[2], *_weights(2, 2, 1, seed=7)),
-        (40 * x[3], *_weights(3, 2, 3, seed=8)),
-        rough(9, (3, 2, 4), (4, 3), (4, 3), (4, 2)),
-        rough(10, (2, 1, 3), (3, 2), (3, 2), (3, 4)),
-        rough(11, (3, 4, 1), (1, 1), (1, 1), (1, 4)),
+        case([0, 1], 3, 1, 2, 4, 1),
+        case([0, 0, 1], 2, 4, 4, 5, 1),
+        case([3, 3, 259, 259, 259], 2, 2, 1, 6, 40),
+        small,
+        (*rough(9, (5, 4)), np.array([0, 0, 0, 1, 1]), *rough(8, (4, 3), (4, 3), (4, 2))),
+        (*rough(10, (3, 3)), np.array([2, 2, 2]), *rough(12, (3, 2), (3, 2), (3, 4))),
+        (*rough(11, (7, 1)), np.array([0, 4, 4, 4, 1, 1, 1]), *rough(13, (1, 1), (1, 1), (1, 4))),
     ]
 
 
-def _flattened(x: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
-    rows = _self_attention(x.reshape(-1, x.shape[-1]), w_q, w_k, w_v)
-    return rows.reshape(*x.shape[:-1], -1)
+def _same(text: Array) -> Array:
+    return np.asarray(text[:, None] == text)
+
+
+def _packed_reference(x: Array, text: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
+    return attention(x @ w_q, x @ w_k, x @ w_v, mask=_same(text)).output
 
 
 def _one_max_softmax(scores: Array, axis: int = -1) -> Array:
     return naive_softmax(scores - scores.max(), axis=axis)
 
 
-def _batched(
-    axis: int = -1, scale: Callable[[Array, Array], float] = lambda x, key: key.shape[-1]
+def _packed(
+    *,
+    axis: int = -1,
+    scale: Callable[[Array, Array], float] = lambda x, key: key.shape[-1],
+    hide: Callable[[Array, Array], Array] = lambda scores, same: np.where(same, scores, -np.inf),
+    late: Callable[[Array, Array], Array] = lambda weights, same: weights,
 ) -> Callable[[Any], Callable[..., Array]]:
-    """Return what `slip` wants, with this axis of the softmax and this length under the root."""
+    """Return what `slip` wants: packed attention of which one step is another."""
 
     def make(softmax: Any) -> Callable[..., Array]:
-        def attend(x: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
+        def attend(x: Array, text: Array, w_q: Array, w_k: Array, w_v: Array) -> Array:
             query, key, value = _project(x, w_q, w_k, w_v)
-            scores = query @ key.swapaxes(-1, -2) / np.sqrt(scale(x, key))
-            return softmax(scores, axis=axis) @ value
+            scores = query @ key.T / np.sqrt(scale(x, key))
+            weights = softmax(hide(scores, _same(text)), axis=axis)
+            return np.asarray(late(weights, _same(text)) @ value)
 
         return attend
 
@@ -512,108 +526,130 @@ def _batched(
 
 register(
     Exercise(
-        name="batched_self_attention",
+        name="packed_self_attention",
         chapter=4,
         difficulty="medium",
         minutes=20,
-        task="Self-attention within each of several sequences x (batch, n, d_model), without a "
-        "loop. No sequence sees another. Return (batch, n, d_v).",
-        returns={"output": "(batch, tokens, d_v)"},
-        reference=_self_attention,
-        cases=_batched_cases,
+        task="Self-attention of several texts that come one after the other in one array x (n, "
+        "d_model). text (n,) holds whole numbers that say to which text each token belongs, and no "
+        "token may see another text. The matrices are w_q, w_k (d_model, d_k) and w_v (d_model, "
+        "d_v). Return (n, d_v).",
+        returns={"output": "(tokens, d_v)"},
+        reference=_packed_reference,
+        cases=_packed_cases,
         mistakes=(
-            Mistake(
-                "across-sequences",
-                "The sequences see each other: all tokens were thrown into one. Keep the batch "
-                "axis in front.",
-                _flattened,
+            slip(
+                "across-texts",
+                "The texts see each other: every token attends to all others.",
+                _packed(hide=lambda scores, same: scores),
+            ),
+            slip(
+                "upside-down",
+                "Each token sees only the other texts. It should see only its own.",
+                _packed(hide=lambda scores, same: np.where(same, -np.inf, scores)),
+            ),
+            slip(
+                "zeroed-scores",
+                "You set the scores of other texts to 0, but exp(0) is 1: their tokens still get "
+                "weight.",
+                _packed(hide=lambda scores, same: scores * same),
+            ),
+            slip(
+                "after-softmax",
+                "You set weights to 0 after the softmax, so the rows no longer sum to 1.",
+                _packed(
+                    hide=lambda scores, same: scores, late=lambda weights, same: weights * same
+                ),
             ),
             Mistake(
-                "axes-swapped",
-                "You attended along the batch axis: token 0 of each sequence sees token 0 of the "
-                "others.",
-                lambda x, w_q, w_k, w_v: _self_attention(x.swapaxes(0, 1), w_q, w_k, w_v).swapaxes(
-                    0, 1
-                ),
+                "repaired-late",
+                "You hid the other texts after the softmax and divided again. On paper that is "
+                "right. But if another text has by far the largest score, the weights of the own "
+                "text are 0 already, and 0 / 0 is nan.",
+                _packed(
+                    hide=lambda scores, same: scores,
+                    late=lambda weights, same: (
+                        weights * same / (weights * same).sum(axis=-1, keepdims=True)
+                    ),
+                )(softmax),
             ),
             slip(
                 "softmax-over-queries",
-                "The softmax runs over the queries, axis 1 of the scores (batch, n, n). It must "
-                "run over the keys, the last axis.",
-                _batched(axis=-2),
-            ),
-            slip(
-                "softmax-over-batch",
-                "The softmax runs over the batch. It must run over the keys, the last axis.",
-                _batched(axis=0),
+                "The softmax runs over the queries. It must run over the keys, the last axis.",
+                _packed(axis=0),
             ),
             slip(
                 "no-scale",
                 "The scores are not divided by √d_k.",
-                _batched(scale=lambda x, key: 1),
+                _packed(scale=lambda x, key: 1),
             ),
             slip(
                 "scale-d",
                 "You divided by d_k. It is its square root that keeps the scores in size.",
-                _batched(scale=lambda x, key: key.shape[-1] ** 2),
+                _packed(scale=lambda x, key: key.shape[-1] ** 2),
             ),
             slip(
                 "scale-model",
                 "You divided by √d_model. The vectors that are compared have d_k components.",
-                _batched(scale=lambda x, key: x.shape[-1]),
+                _packed(scale=lambda x, key: x.shape[-1]),
             ),
             slip(
                 "scale-tokens",
-                "You divided by the root of the number of tokens. With a batch axis in front, the "
-                "length of a key is the last axis, not axis 1.",
-                _batched(scale=lambda x, key: key.shape[1]),
+                "You divided by the root of the number of tokens. The d in √d is the length of a "
+                "key.",
+                _packed(scale=lambda x, key: len(key)),
             ),
             Mistake(
                 "roles-swapped",
                 "You swapped the roles of queries and keys: row i of the scores must hold the "
                 "query of token i.",
-                lambda x, w_q, w_k, w_v: _self_attention(x, w_k, w_q, w_v),
+                lambda x, text, w_q, w_k, w_v: _packed_reference(x, text, w_k, w_q, w_v),
             ),
             Mistake(
                 "values-not-projected",
                 "You mixed the tokens themselves. The values are x @ w_v.",
-                lambda x, w_q, w_k, w_v: attention(x @ w_q, x @ w_k, x).output,
+                lambda x, text, w_q, w_k, w_v: (
+                    attention(x @ w_q, x @ w_k, x, mask=_same(text)).output
+                ),
             ),
             Mistake(
                 "not-projected",
                 "The tokens are compared and mixed as they are. First make queries, keys and "
                 "values of them.",
-                lambda x, w_q, w_k, w_v: attention(x, x, x).output,
+                lambda x, text, w_q, w_k, w_v: attention(x, x, x, mask=_same(text)).output,
             ),
             Mistake(
                 "one-max",
                 "One maximum was subtracted from all scores. Each row needs its own: a row far "
                 "below it becomes 0 throughout.",
-                _batched()(_one_max_softmax),
+                _packed()(_one_max_softmax),
             ),
             Mistake(
-                "all-axes-transposed",
-                ".T reverses all axes, the batch too. Swap the last two only.",
-                lambda x, w_q, w_k, w_v: x @ w_q @ (x @ w_k).T,
+                "not-transposed",
+                "The keys are not transposed. Each score is the dot product of a query with a row "
+                "of the keys.",
+                lambda x, text, w_q, w_k, w_v: (x @ w_q) @ (x @ w_k),
             ),
             Mistake(
                 "no-max",
                 "Right for small scores. exp overflows for large ones: subtract the largest of "
                 "each row first.",
-                _batched()(naive_softmax),
+                _packed()(naive_softmax),
             ),
         ),
         hints=(
-            "Write it for one sequence, and look at each step: does it count axes from the front "
-            "or from the back?",
-            "@ multiplies the last two axes and carries all axes in front along. So x @ w_q works "
-            "as it stands; the transpose of the keys does not.",
-            "swapaxes(-1, -2) transposes each key matrix of the batch. Use axis=-1 in the softmax.",
+            "Draw the table of who may see whom for two texts, of two tokens and of three. Where "
+            "is it True?",
+            "It has a row and a column for each token, and is True where the two tokens belong to "
+            "the same text. What happens to the scores in the other places, and when?",
+            "Comparing a column with a row makes a table. The library's attention takes such a "
+            "table; without it, hide before you look for the largest score of each row.",
         ),
         solution="""\
-def batched_self_attention(x, w_q, w_k, w_v):
+def packed_self_attention(x, text, w_q, w_k, w_v):
     query, key, value = x @ w_q, x @ w_k, x @ w_v
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(key.shape[-1])  # (batch, n, n)
+    scores = query @ key.T / np.sqrt(key.shape[-1])  # (n, n)
+    scores = np.where(text[:, None] == text, scores, -np.inf)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value""",
     )

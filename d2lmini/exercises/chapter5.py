@@ -17,128 +17,160 @@ def _counting(*size: int) -> Array:
     return np.arange(float(np.prod(size))).reshape(size)
 
 
-# Split
+# Split one product into queries, keys and values
 
 
-def _pieces(x: Array, num_heads: int) -> Array:
-    return x.reshape(*x.shape[:2], num_heads, -1)
+def _fused(x: Array, num_heads: int) -> Array:
+    return np.asarray(x.reshape(len(x), 3, num_heads, -1).transpose(1, 2, 0, 3))
 
 
 register(
     Exercise(
         name="split_heads",
         chapter=5,
-        difficulty="warm-up",
-        minutes=5,
-        task="Cut the vectors of x (batch, n, h·d) into num_heads = h pieces of neighbouring "
-        "components. Return (batch, h, n, d).",
-        returns={"heads": "(batch, heads, tokens, d)"},
-        reference=multihead.split_heads,
+        difficulty="easy",
+        minutes=10,
+        task="Cut one product into the queries, keys and values of all heads. Each row of x (n, "
+        "3·h·d) holds the queries of num_heads = h heads one after the other, d components each, "
+        "then the keys in the same order, then the values. Return (3, h, n, d).",
+        returns={"heads": "(query key value, heads, tokens, d)"},
+        reference=_fused,
         cases=lambda: [
-            (_counting(1, 1, 4), 2),
-            (_counting(1, 2, 2), 2),
-            (_counting(2, 3, 4), 2),
-            (_counting(2, 2, 9), 3),
-            (_counting(3, 1, 6) / 4 - 2.3, 3),
-            (_counting(1, 4, 2) / 8 - 0.6, 1),
-            (*rough(1, (2, 3, 6)), 2),
+            (_counting(1, 12), 2),
+            (_counting(2, 6), 2),
+            (_counting(4, 12), 2),
+            (_counting(2, 36), 4),
+            (_counting(5, 18) / 4 - 2.3, 3),
+            (_counting(4, 6) / 8 - 0.6, 1),
+            (*rough(1, (4, 18)), 2),
         ],
         views=True,
         mistakes=(
             Mistake(
                 "no-transpose",
-                "You reshaped to (batch, n, heads, d) and stopped: the heads must move before the "
-                "tokens.",
-                _pieces,
+                "You reshaped to (n, 3, heads, d) and stopped: the tokens must move behind the "
+                "heads.",
+                lambda x, num_heads: x.reshape(len(x), 3, num_heads, -1),
             ),
             Mistake(
                 "reshape-only",
-                "The shape is right and the contents are mixed: a reshape straight to (batch, "
-                "heads, n, d) cuts across tokens. Cut the last axis first, then swap two axes.",
-                lambda x, num_heads: x.reshape(len(x), num_heads, x.shape[1], -1),
+                "The shape is right and the contents are mixed: a reshape straight to (3, heads, "
+                "n, d) cuts across tokens. Cut the last axis first, then move the tokens.",
+                lambda x, num_heads: x.reshape(3, num_heads, len(x), -1),
             ),
             Mistake(
                 "interleaved",
                 "You gave each head every h-th component. A head owns a block of neighbouring "
                 "components.",
-                lambda x, num_heads: x.reshape(*x.shape[:2], -1, num_heads).transpose(0, 3, 1, 2),
+                lambda x, num_heads: x.reshape(len(x), 3, -1, num_heads).transpose(1, 3, 0, 2),
+            ),
+            Mistake(
+                "head-by-head",
+                "You took the row to hold one head after the other, each with its query, key and "
+                "value. Here all queries come first, then all keys, then all values.",
+                lambda x, num_heads: x.reshape(len(x), num_heads, 3, -1).transpose(2, 1, 0, 3),
             ),
             Mistake(
                 "too-far",
-                "You swapped tokens and components as well: only the heads move.",
-                lambda x, num_heads: _pieces(x, num_heads).transpose(0, 2, 3, 1),
+                "You swapped tokens and components as well: a vector stays the last axis.",
+                lambda x, num_heads: _fused(x, num_heads).swapaxes(-1, -2),
             ),
         ),
         hints=(
-            "Take one token with four components and two heads: which components does each head "
-            "get?",
-            "(batch, n, h·d) → (batch, n, h, d) → (batch, h, n, d). Only the first step is a "
-            "reshape.",
-            "reshape can work out one size itself: write -1 for d. What is left to do is no "
-            "reshape.",
+            "Write down one row for two heads of two components: q₁ q₁ q₂ q₂ k₁ k₁ …. What are its "
+            "twelve numbers cut into first?",
+            "The last axis becomes three, from the largest block to the smallest. Then the axis of "
+            "the tokens has to move to its place.",
+            "Test it on np.arange: the row of token 0 is 0, 1, 2, …, so you can see where each "
+            "number has gone.",
         ),
         solution="""\
 def my_split_heads(x, num_heads):
-    batch, n, _ = x.shape
-    return x.reshape(batch, n, num_heads, -1).swapaxes(1, 2)""",
+    parts = x.reshape(len(x), 3, num_heads, -1)  # (n, 3, h, d)
+    return parts.transpose(1, 2, 0, 3)""",
     )
 )
 
 
-# Merge
+# Keep some of the heads
+
+
+def _kept(w_q: Array, w_o: Array, num_heads: int, kept: list[int]) -> tuple[Array, Array]:
+    columns = np.split(w_q, num_heads, axis=1)
+    rows = np.split(w_o, num_heads)
+    return np.hstack([columns[i] for i in kept]), np.vstack([rows[i] for i in kept])
+
+
+def _every_hth(w_q: Array, w_o: Array, num_heads: int, kept: list[int]) -> tuple[Array, Array]:
+    columns = np.hstack([w_q[:, i::num_heads] for i in kept])
+    return columns, np.vstack([w_o[i::num_heads] for i in kept])
+
 
 register(
     Exercise(
-        name="merge_heads",
+        name="keep_heads",
         chapter=5,
         difficulty="easy",
-        minutes=5,
-        task="Undo split_heads: put the pieces of each token in x (batch, h, n, d) side by side "
-        "again. Return (batch, n, h·d).",
-        returns={"tokens": "(batch, tokens, heads·d)"},
-        reference=multihead.merge_heads,
+        minutes=10,
+        task="Make a smaller layer out of some of its heads. w_q (d_model, h·d_k) and w_o (h·d_v, "
+        "d_model) belong to num_heads = h heads, and kept is a list of k of them, counted from 0, "
+        "in the order of the new layer. Return its w_q (d_model, k·d_k) and w_o "
+        "(k·d_v, d_model).",
+        returns={"w_q": "(d_model, k·d_k)", "w_o": "(k·d_v, d_model)"},
+        reference=_kept,
         cases=lambda: [
-            (_counting(1, 2, 1, 2),),
-            (_counting(1, 2, 2, 1),),
-            (_counting(2, 2, 3, 2),),
-            (_counting(2, 3, 2, 4),),
-            rough(2, (1, 3, 2, 2)),
+            (_counting(1, 2), _counting(2, 1) + 5, 2, [1]),
+            (_counting(2, 4), _counting(6, 2), 2, [0]),
+            (_counting(3, 6), -_counting(9, 3), 3, [2, 0]),
+            (_counting(2, 8) / 4 - 1.3, _counting(4, 2) / 8 - 0.6, 4, [3, 1, 2]),
+            (*rough(5, (4, 9), (6, 4)), 3, [2, 1]),
         ],
         views=True,
         mistakes=(
             Mistake(
-                "not-transposed-back",
-                "The shape is right and the contents are mixed: you forgot to move the tokens back "
-                "before the heads.",
-                lambda x: x.reshape(len(x), x.shape[2], -1),
-            ),
-            Mistake(
                 "interleaved",
-                "You let the heads' components alternate. Each head is a block of neighbouring "
-                "components.",
-                lambda x: x.transpose(0, 2, 3, 1).reshape(len(x), x.shape[2], -1),
+                "You gave each head every h-th column and row. A head owns a block of neighbours.",
+                _every_hth,
             ),
             Mistake(
-                "not-merged",
-                "You moved the axes and stopped: the last two must become one.",
-                lambda x: x.swapaxes(1, 2),
+                "order",
+                "You kept the right heads, in the old order. The new layer has the order of kept.",
+                lambda w_q, w_o, num_heads, kept: _kept(w_q, w_o, num_heads, sorted(kept)),
             ),
             Mistake(
-                "added",
-                "You added the heads up. They belong side by side, each with its own components.",
-                lambda x: x.sum(axis=1),
+                "dropped",
+                "You dropped the heads that were to be kept.",
+                lambda w_q, w_o, num_heads, kept: _kept(
+                    w_q, w_o, num_heads, [i for i in range(num_heads) if i not in kept]
+                ),
+            ),
+            Mistake(
+                "w-o-whole",
+                "You cut w_q and left w_o as it was. Each head also owns rows of w_o.",
+                lambda w_q, w_o, num_heads, kept: (_kept(w_q, w_o, num_heads, kept)[0], w_o.copy()),
+            ),
+            Mistake(
+                "first-heads",
+                "You kept the first heads. Which ones are kept is what the list says.",
+                lambda w_q, w_o, num_heads, kept: _kept(
+                    w_q, w_o, num_heads, list(range(len(kept)))
+                ),
             ),
         ),
         hints=(
-            "Do the two steps of split_heads in reverse order, each undone.",
-            "(batch, h, n, d) → (batch, n, h, d) → (batch, n, h·d). The first step is not a "
-            "reshape.",
-            "A swap of two axes undoes itself. For the last axis reshape can work out the size.",
+            "Which columns of w_q make the queries of head 2, and which rows of w_o does its "
+            "answer meet?",
+            "Head i, counted from 0, owns the columns i·d_k to (i + 1)·d_k of w_q and the rows "
+            "i·d_v to (i + 1)·d_v of w_o. The two widths may differ.",
+            "If the heads have an axis of their own, a list can pick from it, in any order. Then "
+            "the axis has to go again.",
         ),
         solution="""\
-def my_merge_heads(x):
-    batch, _, n, _ = x.shape
-    return x.swapaxes(1, 2).reshape(batch, n, -1)""",
+def keep_heads(w_q, w_o, num_heads, kept):
+    d_model = len(w_q)
+    columns = w_q.reshape(d_model, num_heads, -1)[:, kept]  # (d_model, k, d_k)
+    rows = w_o.reshape(num_heads, -1, d_model)[kept]  # (k, d_v, d_model)
+    return columns.reshape(d_model, -1), rows.reshape(-1, d_model)""",
     )
 )
 
@@ -193,8 +225,7 @@ register(
             "Four query heads and two key-value heads: which of the two does query head 1 use, and "
             "which query head 2?",
             "Query head i uses key-value head i // (h / g).",
-            "np.repeat and np.tile differ in exactly this order. Or index axis 1 with "
-            "np.arange(num_heads) // group.",
+            "np.repeat and np.tile differ in exactly this order; try both on [0, 1].",
         ),
         solution="""\
 def my_share_heads(x, num_heads):
@@ -886,8 +917,8 @@ register(
             "Split each projection to (batch, heads, n, d). The scores are (batch, heads, n, n), "
             "and query i may see key j if j ≤ i. Hidden scores become −∞. Merge at the end, and "
             "pass the result through w_o.",
-            "torch.ones(n, n, dtype=torch.bool).tril() is the mask, and scores.masked_fill(~mask, "
-            "float('-inf')) hides what it does not allow.",
+            "tril() keeps the lower triangle of a matrix, and masked_fill writes a number where a "
+            "mask is True. Is it True where a key may be seen, or where it is hidden?",
         ),
         solution="""\
 import torch

@@ -119,33 +119,38 @@ def later_positions(waves, steps):
 def _rotated(
     x: Array,
     start: int,
+    base: float,
     exponent: Callable[[Array, int], Array] = lambda i, d: 2 * i / d,
     sign: int = 1,
     first: int = 0,
 ) -> Array:
     n, d = x.shape
     t = np.arange(n)[:, None] + start + first
-    angle = sign * t / 10_000.0 ** exponent(np.arange(d // 2), d)
+    angle = sign * t / base ** exponent(np.arange(d // 2), d)
     a, b = x[:, : d // 2], x[:, d // 2 :]
     pair = a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)
     return np.concatenate(pair, axis=1)
 
 
-def _one_after_the_other(x: Array, start: int) -> Array:
+def _one_after_the_other(x: Array, start: int, base: float) -> Array:
     half = x.shape[1] // 2
-    angle = (np.arange(len(x))[:, None] + start) / 10_000.0 ** (2 * np.arange(half) / x.shape[1])
+    angle = (np.arange(len(x))[:, None] + start) / base ** (2 * np.arange(half) / x.shape[1])
     a = x[:, :half] * np.cos(angle) - x[:, half:] * np.sin(angle)
     return np.concatenate([a, a * np.sin(angle) + x[:, half:] * np.cos(angle)], axis=1)
 
 
-def _interleaved(x: Array, start: int) -> Array:
-    return np.array(rotary(x, start=start))
+def _interleaved(x: Array, start: int, base: float) -> Array:
+    return np.array(rotary(x, start=start, base=base))
 
 
 def _rotary_cases() -> list[Case]:
     draw = np.random.default_rng(3)
+    bases = 10_000.0, 100.0, 100_000.0, 10_000.0, 500_000.0, 10_000.0, 10_000.0
     sizes = [(1, 2, 1), (2, 2, 0), (3, 4, 2), (2, 6, 5), (1, 8, 900), (2, 4, 3000), (1, 260, 3)]
-    return [(draw.integers(-9, 10, (n, d)) / 4, start) for n, d, start in sizes]
+    return [
+        (draw.integers(-9, 10, (n, d)) / 4, start, base)
+        for (n, d, start), base in zip(sizes, bases, strict=True)
+    ]
 
 
 register(
@@ -156,7 +161,7 @@ register(
         minutes=20,
         task="Rotate queries or keys in the layout that pairs component i with component i + d/2. "
         "The rows of x (n, d) are at positions start, start + 1, …. At position t pair i, counted "
-        "from 0, is rotated by the angle t / 10,000**(2i/d): (a, b) becomes (a cos − b sin, "
+        "from 0, is rotated by the angle t / base**(2i/d): (a, b) becomes (a cos − b sin, "
         "a sin + b cos). Return (n, d).",
         returns={"rotated": "(n, d)"},
         reference=_rotated,
@@ -172,29 +177,31 @@ register(
                 "neighbours-out",
                 "You took the pairs from the two halves and returned them side by side. Put the "
                 "results back where their inputs came from.",
-                lambda x, start: np.stack(np.split(_rotated(x, start), 2, axis=1), axis=2).reshape(
-                    x.shape
-                ),
+                lambda x, start, base: np.stack(
+                    np.split(_rotated(x, start, base), 2, axis=1), axis=2
+                ).reshape(x.shape),
             ),
             Mistake(
                 "backwards",
                 "You rotated the other way: the minus belongs to a cos − b sin.",
-                lambda x, start: _rotated(x, start, sign=-1),
+                lambda x, start, base: _rotated(x, start, base, sign=-1),
             ),
             Mistake(
                 "start-ignored",
                 "You rotated the first row as if it were at position 0. It is at start.",
-                lambda x, start: _rotated(x, 0),
+                lambda x, start, base: _rotated(x, 0, base),
             ),
             Mistake(
                 "from-one",
                 "You put every row one position too far on: the first is at start itself.",
-                lambda x, start: _rotated(x, start, first=1),
+                lambda x, start, base: _rotated(x, start, base, first=1),
             ),
             Mistake(
                 "one-position",
                 "You put all rows at position start. Each row is one further than the row before.",
-                lambda x, start: np.concatenate([_rotated(row[None], start) for row in x]),
+                lambda x, start, base: np.concatenate(
+                    [_rotated(row[None], start, base) for row in x]
+                ),
             ),
             Mistake(
                 "turned-a",
@@ -205,13 +212,18 @@ register(
             Mistake(
                 "exponent-halved",
                 "You let the angles shrink too slowly: the exponent is 2i/d.",
-                lambda x, start: _rotated(x, start, exponent=lambda i, d: i / d),
+                lambda x, start, base: _rotated(x, start, base, exponent=lambda i, d: i / d),
+            ),
+            Mistake(
+                "fixed-base",
+                "You used 10,000 as the base. Models differ in it, so it is an argument.",
+                lambda x, start, base: _rotated(x, start, 10_000.0),
             ),
             Mistake(
                 "one-speed",
                 "You rotated all pairs by the same angle. That of pair i is divided by "
-                "10,000**(2i/d).",
-                lambda x, start: _rotated(x, start, exponent=lambda i, d: 0 * i),
+                "base**(2i/d).",
+                lambda x, start, base: _rotated(x, start, base, exponent=lambda i, d: 0 * i),
             ),
         ),
         hints=(
@@ -220,10 +232,10 @@ register(
             "np.split cuts x into two halves along an axis, and np.concatenate joins the results.",
         ),
         solution="""\
-def my_rotary(x, start):
+def my_rotary(x, start, base):
     n, d = x.shape
     t = start + np.arange(n)[:, None]  # (n, 1)
-    angle = t / 10_000.0 ** (np.arange(0, d, 2) / d)  # (n, d/2)
+    angle = t / base ** (np.arange(0, d, 2) / d)  # (n, d/2)
     a, b = np.split(x, 2, axis=1)  # the two halves
     first = a * np.cos(angle) - b * np.sin(angle)
     second = a * np.sin(angle) + b * np.cos(angle)

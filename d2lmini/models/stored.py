@@ -70,7 +70,7 @@ class Lookup(NamedTuple):
     text : str
     answer : str
     heads : dict of LookupHead
-        Heads 17.1 and 19.7, as ``heads[17, 1]`` and ``heads[19, 7]``.
+        Heads 17.1 and 19.7, as ``heads[16, 0]`` and ``heads[18, 6]``: layer and head, from 0.
     w_o : float64 array, shape (64, 576)
         The rows of W_O that belong to head 19.7.
     told : float64 array, shape (18, 576)
@@ -90,7 +90,8 @@ class Lookup(NamedTuple):
     without_one : float64 array, shape (30, 9)
         The probability of the answer when the output of one head is replaced by zeros.
     order : tuple of (layer, head)
-        The twelve heads that look most at the answer in the last row, strongest first.
+        The twelve heads that look most at the answer in the last row, strongest first; counted
+        from 0.
     without_others : float64 array, shape (10,)
         The probability without eight heads drawn from the layers of the first eight of `order`.
     """
@@ -121,7 +122,8 @@ class Trials(NamedTuple):
     ----------
     texts, answers : tuple of 20 str
     eight, loud : tuple of (layer, head)
-        The heads that look at the answer of the first text, and eight that write as long vectors.
+        The heads that look at the answer of the first text, and eight that write as long vectors;
+        counted from 0.
     alone : tuple of (layer, head)
         19.7, 17.1 and 2.1, each followed by the head of its layer that is nearest in loudness.
     without_looking, without_loud : float64 array, shape (20, 9)
@@ -252,15 +254,18 @@ def load_lookup() -> Lookup:
     >>> lookup = load_lookup()
     >>> lookup.text, lookup.answer
     ('Zed Quimby likes tea. Mo Larkin likes milk. Zed Quim', 'by')
-    >>> lookup.heads[19, 7].w_q.shape
+    >>> lookup.heads[18, 6].w_q.shape
     (576, 64)
     """
     with read_npz("smollm_lookup.npz") as file:
         heads = {
             (layer, head): LookupHead(
-                *(file[f"{name}_{layer}_{head}"].astype(np.float64) for name in LookupHead._fields)
+                *(
+                    file[f"{name}_{layer + 1}_{head + 1}"].astype(np.float64)
+                    for name in LookupHead._fields
+                )
             )
-            for layer, head in file["heads"].tolist()
+            for layer, head in _heads(file["heads"])
         }
         return Lookup(
             text=str(file["text"]),
@@ -307,7 +312,7 @@ def load_trials() -> Trials:
 
 
 def _heads(pairs: Array) -> tuple[tuple[int, int], ...]:
-    return tuple((layer, head) for layer, head in pairs.tolist())
+    return tuple((layer - 1, head - 1) for layer, head in pairs.tolist())  # the files count from 1
 
 
 def read_npz(name: str) -> Any:

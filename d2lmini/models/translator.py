@@ -7,7 +7,6 @@ import numpy as np
 from d2lmini._checks import whole_number
 from d2lmini._terminal import record
 from d2lmini._torch import Tensor, functional, nn, torch
-from d2lmini.additive import AdditiveAttention
 from d2lmini.models.training import train
 from d2lmini.models.words import Vocabulary, check_tokens, phrases
 from d2lmini.multihead import MultiHeadAttention
@@ -36,15 +35,8 @@ class Translator(nn.Module):
     ----------
     english, french : Vocabulary
     num_heads : int
-        Ignored with the additive score, which has one head.
     d_model : int
         Length of the vectors.
-    score : "dot product" or "additive"
-
-    Raises
-    ------
-    ValueError
-        If `score` is neither.
 
     Examples
     --------
@@ -62,22 +54,14 @@ class Translator(nn.Module):
         french: Vocabulary,
         num_heads: int = 2,
         d_model: int = 32,
-        *,
-        score: str = "dot product",
     ) -> None:
         super().__init__()
         self.english, self.french = english, french
         self.source = nn.Embedding(len(english), d_model)
         self.target = nn.Embedding(len(french), d_model)
-        self.attend: nn.Module
-        if score == "additive":
-            self.attend = AdditiveAttention(d_model, d_model, d_model)
-        elif score == "dot product":
-            self.attend = MultiHeadAttention(d_model, num_heads)
-            for table in (self.source, self.target):  # else phrases are learned by heart
-                nn.init.normal_(table.weight, std=0.25)
-        else:
-            raise ValueError(f'score must be "dot product" or "additive", got {score!r}')
+        self.attend = MultiHeadAttention(d_model, num_heads)
+        for table in (self.source, self.target):  # else phrases are learned by heart
+            nn.init.normal_(table.weight, std=0.25)
         self.read = nn.Linear(d_model, len(french))
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
@@ -130,10 +114,7 @@ class Translator(nn.Module):
         source = self.english.encode([text])
         written = self._write(source)[0]
         query, key = self.target(written[None, :-1]), self.source(source)
-        if isinstance(self.attend, MultiHeadAttention):
-            weights = self.attend(query, key, key, need_weights=True).weights[0]
-        else:
-            weights = self.attend(query, key, key).weights
+        weights = self.attend(query, key, key, need_weights=True).weights[0]
         numbers = written[1:].tolist()
         count = numbers.index(2) + 1 if 2 in numbers else len(numbers)
         words = [self.french.words[number] for number in numbers[:count]]
@@ -168,7 +149,7 @@ class Translator(nn.Module):
 
 
 def train_translator(
-    seed: int, *, num_heads: int = 2, score: str = "dot product", steps: int = 300
+    seed: int, *, num_heads: int = 2, steps: int = 300
 ) -> tuple[Translator, list[tuple[str, str]]]:
     """Train a translator on 664 of the 864 phrases.
 
@@ -177,7 +158,6 @@ def train_translator(
     seed : int
         Of the first weights, of the choice of phrases and of their order.
     num_heads : int
-    score : "dot product" or "additive"
     steps : int
         Of 64 phrases each.
 
@@ -203,7 +183,7 @@ def train_translator(
     seen, unseen = order[:-UNSEEN], order[-UNSEEN:]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Translator(english, french, num_heads, score=score).double()
+        model = Translator(english, french, num_heads).double()
 
     def loss_of_step(_: int) -> Tensor:
         batch = torch.from_numpy(draw.choice(seen, 64))

@@ -1,7 +1,7 @@
 // Brings the cells of a page to life: Run, Edit, Stop, Reset. Nothing is loaded before the first Run.
 // What the reader writes, and which exercises are solved, stays on this device (see kept.mjs).
 import { colour, editor } from "./editor.mjs";
-import { forget, hasRun, kept, keep, keptAnything, lasts, noteRun } from "./kept.mjs";
+import { forget, hasRun, kept, keep, keptAnything, keptCode, lasts, noteRun } from "./kept.mjs";
 import { settings } from "./settings.mjs";
 
 const here = (address) => new URL(address, import.meta.url).href;
@@ -141,7 +141,7 @@ class Cell {
     this.say(waiting.length > 1 ? "Waiting …" : "Starting …");
     worker ??= start();
     const page = cells.map(({ id, code }) => ({ id, code }));
-    worker.postMessage({ id: this.id, page, settings: sent });
+    worker.postMessage({ id: this.id, page, kept: keptCode(), settings: sent });
   }
   put(piece) {
     this.root.classList.add("live-shown");

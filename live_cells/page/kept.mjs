@@ -29,6 +29,11 @@ export function kept() {
   return sound(whole()[PAGE]);
 }
 
+/** Return the code that is kept of all pages: a cell may use what was written on another one. */
+export function keptCode() {
+  return Object.values(whole()).flatMap((page) => Object.values(sound(page).code));
+}
+
 /** Change what is kept of this page; another page may have written in the meantime. */
 export function keep(change) {
   const all = whole();

@@ -52,11 +52,11 @@ async function boot({ pyodide, archive }, say) {
   return { py, runner, loaded: new Set() };
 }
 
-async function run({ id, page, settings }) {
+async function run({ id, page, kept, settings }) {
   const say = (text, share) => self.postMessage({ state: "loading", id, text, share });
   booting ??= boot(settings, say);
   const { py, runner, loaded } = await booting.catch((error) => { booting = null; throw error; });
-  const { steps, libraries } = JSON.parse(whole(() => runner.prepare(JSON.stringify(page), id)));
+  const { steps, libraries } = JSON.parse(whole(() => runner.prepare(JSON.stringify(page), id, JSON.stringify(kept))));
   for (const name of libraries) {
     if (loaded.has(name)) continue;
     if (name === "data") {

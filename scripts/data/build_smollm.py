@@ -140,7 +140,7 @@ def first_values(model: SmolLM, text: str) -> np.ndarray:
 def layer_inputs(model: SmolLM, text: str = LOOKUP, *, without: Heads = ()) -> list[np.ndarray]:
     """Return what comes into each layer and out of the last, (n, 576) each."""
     states = [model.embedding[model._ids(text)]]
-    for layer, heads in zip(model.layers, _off(without), strict=True):
+    for layer, heads in zip(model.layers, _off(from_0(without)), strict=True):
         states.append(block(states[-1], layer, KeyValueCache(), heads)[0])
     return states
 
@@ -165,9 +165,14 @@ def parts(layer: dict[str, np.ndarray], head: int) -> dict[str, np.ndarray]:
     return matrices | {"gain": layer["attn_norm"]}
 
 
+def from_0(heads: Heads) -> list[tuple[int, int]]:
+    """Count as the library does; here and in the files layers and heads count from 1."""
+    return [(layer - 1, head - 1) for layer, head in heads]
+
+
 def chance(model: SmolLM, without: list[tuple[int, int]]) -> float:
     """Return the probability of the answer without some heads."""
-    logits = model._logits(model._ids(LOOKUP), _caches(), without=without)
+    logits = model._logits(model._ids(LOOKUP), _caches(), without=from_0(without))
     return float(softmax(logits)[model.cut.id[ANSWER]])
 
 

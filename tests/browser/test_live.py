@@ -466,6 +466,24 @@ def test_edits_are_kept_until_they_are_forgotten(opened):
     assert "strangers" in code.input_value()
 
 
+@pytest.mark.usefixtures("pyodide")
+def test_a_real_model_runs_what_was_written_on_other_pages(opened):
+    """A right answer in chapter 3 and a slip in chapter 5 are found in chapter 7."""
+    tab = opened("chapters/03-scaled-dot-product")
+    right = find("attention").solution.replace("def my", "@check\ndef my")
+    tab.write("exercise-attention-yours", right)
+    assert "my_attention by 0.99 ██████████ ✓" in " ".join(tab.run("speaks", "done").split())
+    tab.page.goto(tab.home + "chapters/05-multi-head-attention.html")
+    slip = "@check\ndef my_split_heads(x, h):\n    return x.reshape(3, h, len(x), -1)"
+    tab.write("exercise-split-heads", slip)
+    tab.page.goto(tab.home + "chapters/07-real-models.html")
+    said = " ".join(tab.run("speaks", "done").split())
+    assert "my_split_heads by 0.00 ✗" in said and "cuts across tokens" in said
+    assert "my_rotary not written yet (chapter 6)" in said
+    assert "my_attention by 0.99 ██████████ ✓" in said
+    assert tab.said == []
+
+
 @pytest.mark.parametrize(
     "stored",
     [

@@ -12,6 +12,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from answers import HAS_TORCH, answer, assert_fits_a_terminal, run_text
+from answers import softmax as right
 
 from d2lmini.exercises import (
     Exercise,
@@ -25,7 +26,6 @@ from d2lmini.exercises import (
 )
 from d2lmini.exercises.cards import show_value
 from d2lmini.exercises.grading import grade_exercise
-from d2lmini.weights import softmax as right
 
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs PyTorch")
 
@@ -422,7 +422,8 @@ def test_a_view_of_the_input():
 
 
 def test_a_view_is_right_where_the_task_is_to_rearrange():
-    report(lambda x, h: x.reshape(*x.shape[:2], h, -1).swapaxes(1, 2), "pass", name="split_heads")
+    fused = lambda x, h: x.reshape(len(x), 3, h, -1).transpose(1, 2, 0, 3)  # noqa: E731
+    report(fused, "pass", name="split_heads")
 
 
 def test_what_is_printed_is_kept_and_shown_in_part(capsys):
@@ -549,19 +550,17 @@ def test_half_a_known_mistake_gets_no_guess():
 def test_another_error_of_the_same_class_gets_no_guess():
     fn = run_text("def project(x, a, b, c):\n    raise ValueError('mine')", "project")
     assert report(fn, "error", "mine", name="project").mistake is None
-    source = "def batched_self_attention(x, a, b, c):\n    return "
-    mine = run_text(source + "x.reshape(7, 7)", "batched_self_attention")  # as all-axes-transposed,
-    assert (
-        grade(mine).mistake is None
-    )  # it raises ValueError on every input, and for another reason
-    known = run_text(source + "x @ a @ (x @ b).T", "batched_self_attention")
-    assert grade(known).mistake == "all-axes-transposed"
+    source = "def packed_self_attention(x, text, a, b, c):\n    return "
+    mine = run_text(source + "x.reshape(7, 7)", "packed_self_attention")
+    assert grade(mine).mistake is None  # as not-transposed it raises ValueError on every input
+    known = run_text(source + "x @ a @ (x @ b)", "packed_self_attention")
+    assert grade(known).mistake == "not-transposed"
 
 
 def test_an_error_that_a_known_mistake_raises_too_is_diagnosed():
     result = grade(answer("return softmax_(query @ key) @ value", "attention"))
     assert (result.status, result.mistake) == ("error", None)  # a NameError
-    body = "e = np.exp(query @ key / np.sqrt(key.shape[-1]))\n"
+    body = "e = np.exp(query @ key / np.sqrt(key.shape[-1]) + bias)\n"
     body += "return e / e.sum(-1, keepdims=True) @ value"
     assert grade(answer(body, "attention")).mistake == "not-transposed"
 
@@ -609,7 +608,7 @@ SELF = """
 def softmax(scores):
     if len(scores) > 1:
         return np.concatenate([softmax(scores[:1]), softmax(scores[1:])])
-    e = np.exp(scores - scores.max())
+    e = np.exp2(scores - scores.max())
     return e / e.sum()
 """
 

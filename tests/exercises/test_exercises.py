@@ -60,7 +60,7 @@ def test_an_exercise_is_complete(exercise):
 
 
 NAMED = {  # the slips that are known from elsewhere and that this book must catch
-    "softmax": {"axis", "whole-matrix", "no-max", "one-max", "no-exp", "no-keepdims"},
+    "softmax": {"axis", "base", "whole-matrix", "no-max", "one-max", "no-exp", "no-keepdims"},
     "masked_softmax": {
         "polarity",
         "zeroed-scores",
@@ -76,10 +76,10 @@ NAMED = {  # the slips that are known from elsewhere and that this book must cat
     "attention": {"no-scale", "scale-d", "scale-late", "axis", "no-softmax", "not-transposed"},
     "weighted_average": {"not-normalised", "no-keepdims"},
     "project": {"not-transposed", "reshaped", "one-matrix"},
-    "batched_self_attention": {"scale-d", "all-axes-transposed", "one-max", "scale-tokens"},
+    "packed_self_attention": {"across-texts", "after-softmax", "scale-d", "one-max"},
     "OneHead": {"scale-d", "all-axes-transposed", "bare-parameters", "no-super", "bias"},
-    "split_heads": {"no-transpose", "reshape-only", "interleaved"},
-    "merge_heads": {"not-transposed-back"},
+    "split_heads": {"no-transpose", "reshape-only", "interleaved", "head-by-head"},
+    "keep_heads": {"interleaved", "order"},
     "causal_mask": {"off-by-one", "transposed", "top-left"},
     "attend_to_others": {"zeroed-scores", "after-softmax", "repaired-late", "no-key"},
     "kernel_regression": {"width-not-squared", "not-normalised"},
@@ -261,7 +261,7 @@ def test_an_answer_that_fails_on_other_values_only_is_not_called_a_memory():
     softmax = next(exercise for exercise in EXERCISES if exercise.name == "softmax")
 
     def fails(scores):
-        return softmax.reference(scores) * (1 + (scores[0, 0] == 999))
+        return softmax.reference(scores) * (1 + (scores[0, 0] == 1999))
 
     result = grade(fails, name="softmax")
     assert result.head == "wrong values. The smallest input that shows it:"
@@ -287,9 +287,9 @@ def test_mistakes_and_checks_leave_the_random_state_alone(exercise):
 @pytest.mark.parametrize(
     "body",
     [
-        "e = np.exp(scores - scores.max(axis=-1))\n    return e / e.sum(axis=-1)",
-        "e = np.exp(scores - scores.max(axis=-1))\n    return e / e.sum(axis=-1, keepdims=True)",
-        "e = np.exp(scores)\n    return e / e.sum(1)",
+        "e = np.exp2(scores - scores.max(axis=-1))\n    return e / e.sum(axis=-1)",
+        "e = np.exp2(scores - scores.max(axis=-1))\n    return e / e.sum(axis=-1, keepdims=True)",
+        "e = np.exp2(scores)\n    return e / e.sum(1)",
     ],
 )
 def test_a_softmax_without_keepdims_is_told_so(body):
@@ -298,8 +298,8 @@ def test_a_softmax_without_keepdims_is_told_so(body):
 
 
 def test_the_root_of_the_number_of_queries_is_not_taken_for_that_of_the_values():
-    def attention(query, key, value):
-        e = np.exp(query @ key.T / len(query) ** 0.5)
+    def attention(query, key, value, bias):
+        e = np.exp(query @ key.T / len(query) ** 0.5 + bias)
         return e / e.sum(axis=-1, keepdims=True) @ value
 
     assert grade(attention).mistake == "scale-queries"

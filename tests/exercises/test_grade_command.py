@@ -68,7 +68,7 @@ def test_a_folder_a_table_and_a_json_file(tmp_path, capsys):
         tmp_path / "ada.ipynb",
         find("weighted_average").solution
         + f"\ncheck({find('weighted_average').function}, name='weighted_average')",
-        "@check\ndef softmax(scores):\n    e = np.exp(scores)\n    return e / e.sum(axis=0)",
+        "@check\ndef softmax(scores):\n    e = np.exp2(scores)\n    return e / e.sum(axis=0)",
         find("kernel_regression").starter,
         "@check\ndef output_gradient(query, key, value):\n    return query[:, None] * widht",
     )

@@ -120,6 +120,7 @@ EQUAL = {
     ("padded_attention", "key"): {"shifted"},
     ("dropped_attention", "key"): {"shifted"},
     ("dropped_attention", "weights"): WEIGHTS,
+    ("keep_heads", "w_o"): {"squeezed"},
     ("decode_step", "query"): ONE_ROW,
     ("decode_step", "key"): ONE_ROW,
     ("decode_step", "value"): ONE_ROW,
@@ -191,7 +192,7 @@ SLIPS = [
     ("tiled_attention", "np.full((n, 1), -np.inf)", "np.full((n, 1), -100.0)"),
     # Sizes that are not there: one component, one token, more queries than keys, a long cache.
     ("attention", "key.shape[-1]", "max(key.shape[-1], 2)"),
-    ("batched_self_attention", "key.shape[-1]", "max(key.shape[-1], 2)"),
+    ("packed_self_attention", "key.shape[-1]", "max(key.shape[-1], 2)"),
     ("OneHead", "scores.softmax(dim=-1)", "scores.softmax(dim=-1).squeeze()"),
     ("window_mask", "num_keys - num_queries", "max(0, num_keys - num_queries)"),
     ("keep_window", "joined[sinks:][-window:]", "joined[sinks:][-min(window, 4) :]"),

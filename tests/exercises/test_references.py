@@ -153,21 +153,55 @@ def moved_tokens(x, w_q, w_k, w_v, steps):
     return x
 
 
+def doubling_weights(scores):
+    rows = []
+    for row in scores.tolist():
+        powers = [2.0 ** (a - max(row)) for a in row]
+        rows.append([power / math.fsum(powers) for power in powers])
+    return rows
+
+
+def biased_attention(query, key, value, bias):
+    rows = []
+    for q, own in zip(query.tolist(), bias.tolist(), strict=True):
+        scores = [oracles.dot_product(q, k) / math.sqrt(len(q)) for k in key.tolist()]
+        weights = oracles.softmax([a + b for a, b in zip(scores, own, strict=True)])
+        rows.append([math.fsum(w * v for w, v in zip(weights, c, strict=True)) for c in value.T])
+    return rows
+
+
+def parameters_that_count(d_model, d_k, d_v):
+    """Count the entries of a matrix of rank d_k that the others follow from, and those of W_V."""
+    free = sum(min(i, j) < d_k for i in range(d_model) for j in range(d_model))
+    if d_model < 9:  # as many as there are directions in which both products can move
+        draw = np.random.default_rng(0)
+        w_q, w_k = draw.normal(size=(2, d_model, d_k))
+        steps = np.eye(w_q.size).reshape(-1, d_model, d_k)
+        moves = [*(step @ w_k.T for step in steps), *(w_q @ step.T for step in steps)]
+        assert np.linalg.matrix_rank(np.reshape(moves, (len(moves), -1))) == free
+    return free + d_model * d_v
+
+
+def packed_self_attention(x, text, w_q, w_k, w_v):
+    mask = [[a == b for b in text.tolist()] for a in text.tolist()]
+    return self_attention(x, w_q, w_k, w_v, mask=np.array(mask))
+
+
 def split_heads(x, num_heads):
-    batch, n, width = x.shape
-    d = width // num_heads
-    result = np.empty((batch, num_heads, n, d))
-    for b, h, t, c in np.ndindex(result.shape):
-        result[b, h, t, c] = x[b, t, h * d + c]
-    return result
+    d = x.shape[1] // (3 * num_heads)
+    return [
+        [
+            [[row[(part * num_heads + i) * d + c] for c in range(d)] for row in x.tolist()]
+            for i in range(num_heads)
+        ]
+        for part in range(3)
+    ]
 
 
-def merge_heads(x):
-    batch, heads, n, d = x.shape
-    result = np.empty((batch, n, heads * d))
-    for b, h, t, c in np.ndindex(x.shape):
-        result[b, t, h * d + c] = x[b, h, t, c]
-    return result
+def keep_heads(w_q, w_o, num_heads, kept):
+    d_k, d_v = w_q.shape[1] // num_heads, len(w_o) // num_heads
+    columns = [[row[i * d_k + c] for i in kept for c in range(d_k)] for row in w_q.tolist()]
+    return columns, [w_o[i * d_v + c].tolist() for i in kept for c in range(d_v)]
 
 
 def share_heads(x, num_heads):
@@ -367,12 +401,12 @@ def later_positions(waves, steps):
     return rows
 
 
-def halves_rotated(x, start):
+def halves_rotated(x, start, base):
     """Put pairs side by side, rotate them there, and put them back."""
     d = x.shape[1]
     order = [i // 2 + (i % 2) * (d // 2) for i in range(d)]
     side_by_side = [[row[at] for at in order] for row in x.tolist()]
-    rotated = np.array(oracles.rotary(side_by_side, start, 10_000))
+    rotated = np.array(oracles.rotary(side_by_side, start, base))
     found = np.empty(x.shape)
     for i, at in enumerate(order):
         found[:, at] = rotated[:, i]
@@ -490,7 +524,7 @@ LOOPS = {
     "change_without": change_without,
     "click_gradient": click_gradient,
     "weighted_average": weighted_average,
-    "softmax": oracles.masked_softmax,
+    "softmax": doubling_weights,
     "kernel_regression": kernel_regression,
     "output_gradient": output_gradient,
     "leave_one_out_error": leave_one_out_error,
@@ -498,18 +532,16 @@ LOOPS = {
     "attend_to_others": attend_to_others,
     "moved_tokens": moved_tokens,
     "masked_softmax": oracles.masked_softmax,
-    "attention": attend,
+    "attention": biased_attention,
     "additive_score": additive_score,
-    "count_parameters": lambda d_model, d_k, d_v: sum(
-        np.empty((d_model, d)).size for d in (d_k, d_k, d_v)
-    ),
+    "count_parameters": parameters_that_count,
     "project": lambda x, *stored: tuple(matmul(x, w.T) for w in stored),
     "previous_token": lambda n: [[j == max(i - 1, 0) for j in range(n)] for i in range(n)],
     "score_matrix": lambda w_q, w_k: matmul(w_q, w_k.T) / math.sqrt(w_q.shape[1]),
-    "batched_self_attention": lambda x, *weights: [self_attention(one, *weights) for one in x],
+    "packed_self_attention": packed_self_attention,
     "OneHead": one_head,
     "split_heads": split_heads,
-    "merge_heads": merge_heads,
+    "keep_heads": keep_heads,
     "share_heads": share_heads,
     "decode_step": decode_step,
     "grouped_attention": grouped_attention,

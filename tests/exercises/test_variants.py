@@ -67,16 +67,16 @@ def softmax(a):
     rows = []
     for row in a:
         row = [float(x) for x in row]
-        e = [np.e ** (x - max(row)) for x in row]
+        e = [2.0 ** (x - max(row)) for x in row]
         rows.append([x / sum(e) for x in e])
     return np.array(rows)""",
         """
 def softmax(scores):
-    e = np.exp((scores.T - scores.max(axis=1)).T)
+    e = np.exp2((scores.T - scores.max(axis=1)).T)
     return np.einsum("nm,n->nm", e, 1 / np.einsum("nm->n", e))""",
         """
 def softmax(scores, axis=-1):
-    return np.exp(scores - np.logaddexp.reduce(scores, axis=axis, keepdims=True))""",
+    return np.exp2(scores - np.logaddexp2.reduce(scores, axis=axis, keepdims=True))""",
     ],
     "masked_softmax": [
         """
@@ -96,14 +96,14 @@ def masked_softmax(scores, mask):
     ],
     "attention": [
         """
-def attention(q, k, v):
-    s = np.einsum("nd,md->nm", q, k) * k.shape[1] ** -0.5
+def attention(q, k, v, b):
+    s = np.einsum("nd,md->nm", q, k) * k.shape[1] ** -0.5 + b
     w = np.exp(s - s.max(1)[:, None])
     return np.einsum("nm,mv->nv", w, v) / w.sum(1)[:, None]""",
         """
-def attention(query, key, value):
+def attention(query, key, value, bias):
     import d2lmini
-    return d2lmini.attention(query, key, value).output""",
+    return d2lmini.attention(query, key, value, bias=bias).output""",
     ],
     "additive_score": [
         """
@@ -141,31 +141,37 @@ def causal_mask(n, m):
     "split_heads": [
         """
 def split_heads(x, h):
-    return np.stack(np.split(x, h, axis=-1), axis=1)""",
+    return np.array([np.split(part, h, axis=1) for part in np.split(x, 3, axis=1)])""",
         """
 def split_heads(x, h):
-    d = x.shape[-1] // h
-    return np.array([[one[:, i * d : (i + 1) * d] for i in range(h)] for one in x])""",
+    d = x.shape[-1] // (3 * h)
+    return np.moveaxis(x.reshape(-1, 3, h, d), 0, 2)""",
     ],
-    "merge_heads": ["def merge_heads(x):\n    return np.concatenate([*x.swapaxes(0, 1)], axis=-1)"],
+    "keep_heads": [
+        """
+def keep_heads(a, b, h, kept):
+    d, e = a.shape[1] // h, len(b) // h
+    return (np.hstack([a[:, i * d : i * d + d] for i in kept]),
+            np.vstack([b[i * e : i * e + e] for i in kept]))"""
+    ],
     "one_hot": [
         """
 def one_hot(scores):
     return np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, None]""",
     ],
     "count_parameters": [
-        "def count_parameters(d_model, d_k, d_v):\n    return 2.0 * d_model * d_k + d_model * d_v"
+        "def count_parameters(m, k, v):\n    return m * m - (m - k) ** 2.0 + m * v"
     ],
 }
 TORCH_STYLES = {
-    "softmax": ["def softmax(scores):\n    return torch.softmax(scores, dim=-1)"],
+    "softmax": ["def softmax(a):\n    return torch.softmax(a * torch.log(torch.tensor(2)), -1)"],
     "attention": [
-        "def attention(q, k, v):\n    return F.scaled_dot_product_attention(q, k, v)",
-        "def attention(q, k, v):\n    return (q @ k.mT / k.shape[-1] ** 0.5).softmax(-1) @ v",
+        "def attention(q, k, v, b):\n    return F.scaled_dot_product_attention(q, k, v, b)",
+        "def attention(q, k, v, b):\n    return (q @ k.mT / len(k[0]) ** 0.5 + b).softmax(-1) @ v",
         """
-def attention(q, k, v):
-    q, k, v = (torch.tensor(x, dtype=torch.float32) for x in (q, k, v))
-    return F.scaled_dot_product_attention(q, k, v)""",
+def attention(*all):
+    q, k, v, b = (torch.tensor(x, dtype=torch.float32) for x in all)
+    return F.scaled_dot_product_attention(q, k, v, b)""",
     ],
     "masked_softmax": [
         """
@@ -180,20 +186,15 @@ def masked_softmax(scores, mask):
 def cosine_scores(q, k):
     return F.cosine_similarity(q[:, None], k[None], dim=-1)"""
     ],
-    "batched_self_attention": [
+    "packed_self_attention": [
         """
-def batched_self_attention(x, w_q, w_k, w_v):
-    query, key, value = x @ w_q, x @ w_k, x @ w_v
-    return (query @ key.transpose(-2, -1) / key.shape[-1] ** 0.5).softmax(-1) @ value"""
+def packed_self_attention(x, text, w_q, w_k, w_v):
+    same = text[:, None] == text
+    return F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, attn_mask=same)"""
     ],
     "split_heads": [
-        "def split_heads(x, h):\n    return x.unflatten(-1, (h, -1)).transpose(1, 2)",
-        """
-def split_heads(x, h):
-    b, n, _ = x.shape
-    return x.reshape(b, n, h, -1).transpose(1, 2)""",
+        "def split_heads(x, h):\n    return x.unflatten(-1, (3, h, -1)).movedim(0, 2)",
     ],
-    "merge_heads": ["def merge_heads(x):\n    return x.transpose(1, 2).flatten(2)"],
     "linear_attention": [
         """
 def linear_attention(query, key, value):
@@ -244,9 +245,9 @@ def test_a_right_answer_for_pytorch_passes(name, text):
 
 @needs_torch
 def test_a_known_mistake_is_known_in_pytorch_too():
-    text = "def softmax(scores):\n    import torch\n    return torch.softmax(scores, dim=0)"
+    text = "def softmax(a):\n    import torch\n    return torch.softmax(a * np.log(2), dim=0)"
     assert grade(run_text(text, "softmax")).mistake == "axis"
-    text = "def attention(q, k, v):\n    return (q @ k.mT).softmax(-1) @ v"
+    text = "def attention(q, k, v, b):\n    return (q @ k.mT + b).softmax(-1) @ v"
     assert grade(run_text("import torch\n" + text, "attention")).mistake == "no-scale"
 
 
@@ -256,7 +257,7 @@ def test_a_torch_answer_hears_of_its_own_fault():
     result = grade(run_text(text, "softmax"))
     assert result.status == "error"
     assert "must be Tensor" not in result.head
-    text = "def split_heads(x, h):\n    return x.transpose(1, 2)"
+    text = "def split_heads(x, h):\n    return x.transpose(0, 1)"
     assert grade(run_text(text, "split_heads")).head.startswith("wrong shape")
 
 
@@ -265,10 +266,10 @@ def test_a_numpy_answer_with_a_fault_is_not_judged_as_tensors():
     import torch
 
     assert torch.is_tensor(torch.ones(1))
-    text = "def attention(q, k, v):\n    return q @ k @ v"
+    text = "def attention(q, k, v, b):\n    return q @ k @ v"
     result = grade(run_text("import numpy as np\n" + text, "attention"))
     assert result.status == "wrong"
-    text = "def attention(q, k, v):\n    return q @ np.ones((7, 7))"
+    text = "def attention(q, k, v, b):\n    return q @ np.ones((7, 7))"
     assert grade(run_text(text, "attention")).head.startswith("raised ValueError: matmul")
 
 

@@ -60,13 +60,13 @@ def test_a_stored_head_gives_the_stored_weights(name):
     query, key = (rotary(h @ w, base=100_000.0) for w in (w_q, w_k))
     found = attention(query, key, h @ w_v, causal=True).weights
     layer, head = name
-    expected = READINGS[LOOKUP.text].weights[layer - 1, head - 1]
+    expected = READINGS[LOOKUP.text].weights[layer, head]
     np.testing.assert_allclose(found, expected, atol=2e-3)
 
 
 def test_the_stored_parts_add_up():
     """The vectors, the scores and the trials were stored by themselves; they must agree."""
-    states, gain, w_q, w_k, _ = LOOKUP.heads[19, 7]
+    states, gain, w_q, w_k, _ = LOOKUP.heads[18, 6]
     size = np.sqrt((states**2).mean(axis=-1, keepdims=True) + 1e-5)
     query = rotary((states / size * gain) @ w_q, base=100_000.0)[-1]
     tokens, scores = TRIALS.scores[LOOKUP.text]
@@ -85,7 +85,7 @@ def test_the_stored_parts_add_up():
     np.testing.assert_allclose(lead, TRIALS.lead[0], atol=0.02)
     np.testing.assert_allclose(LOOKUP.last[18], states[-1], atol=0.02)
     for (layer, head), chances in zip(TRIALS.alone, TRIALS.without_alone.T, strict=True):
-        np.testing.assert_allclose(LOOKUP.without_one[layer - 1, head - 1], chances[0], atol=2e-3)
+        np.testing.assert_allclose(LOOKUP.without_one[layer, head], chances[0], atol=2e-3)
 
 
 def test_the_trials_are_whole():

@@ -6,7 +6,7 @@ from live_cells.plan import FOLDED, read_cells
 from scripts import notebooks
 from scripts.notebooks import read_notebook
 
-CHAPTERS = sorted(notebooks.CHAPTERS.glob("0[1-5]-*.ipynb"))
+CHAPTERS = sorted(notebooks.CHAPTERS.glob("0[1-9]-*.ipynb"))
 
 
 def hidden_names(cells):

@@ -1,0 +1,114 @@
+"""A head of a real model, run with right, wrong and missing answers."""
+
+import json
+
+import numpy as np
+import pytest
+from answers import run_text
+
+from d2lmini.exercises import check, find, speak, speaking
+from d2lmini.models import load_lookup, load_readings
+
+PARTS = [find(name) for name in speaking.PARTS]
+WRONG = [
+    pytest.param(exercise, mistake, id=f"{exercise.name}-{mistake.id}")
+    for exercise in PARTS
+    for mistake in exercise.mistakes
+]
+
+
+@pytest.fixture(autouse=True)
+def nothing_written(monkeypatch):
+    monkeypatch.setattr(speaking, "_answers", {})
+    monkeypatch.delenv(speaking.KEPT, raising=False)
+
+
+@pytest.fixture
+def said(capsys):
+    """Return a function that lets the model speak, and gives the lines."""
+
+    def lines(*names):
+        capsys.readouterr()
+        speak(*names)
+        found = capsys.readouterr().out.splitlines()
+        assert max(map(len, found)) <= 48, "a phone shows 48 letters of a line"
+        return found
+
+    return lines
+
+
+@pytest.mark.parametrize("at", speaking.LOOKS, ids=str)
+def test_the_books_code_gives_the_weights_of_the_model(at):
+    lookup = load_lookup()
+    stored = load_readings()[lookup.text].weights[at]
+    np.testing.assert_allclose(speaking._weights(lookup.heads, at, {}), stored, atol=0.01)
+
+
+def test_what_is_missing_is_said(said):
+    check(run_text(find("attention").starter, "my_attention"))  # a stub
+    assert said("attention", "split_heads") == [
+        "the book's code    by 0.99 ██████████",
+        "my_attention       not written yet (chapter 3)",
+        "my_split_heads     not written yet (chapter 5)",
+    ]
+
+
+def test_right_answers_speak_alone_and_together(said):
+    for exercise in PARTS:
+        check(run_text(exercise.solution, exercise.function))
+    lines = said(*speaking.PARTS)
+    assert lines[2:] == [
+        "my_attention       by 0.99 ██████████ ✓",
+        "my_masked_softmax  by 0.99 ██████████ ✓",
+        "my_split_heads     by 0.99 ██████████ ✓",
+        "my_rotary          Qu 0.96 ██████████ ✓",
+        "all 4 together     by 0.99 ██████████ ✓",
+    ]
+
+
+@pytest.mark.parametrize(("exercise", "mistake"), WRONG)
+def test_a_slip_is_seen_and_named(exercise, mistake, said):
+    check(mistake.fn, name=exercise.name)
+    lines = said(exercise.name)
+    (own,) = (line for line in lines if line.startswith(exercise.function))
+    assert own.endswith("✗")
+    assert " ".join(mistake.says.split()) in " ".join(" ".join(lines).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "mistake"),
+    [("attention", "scale-d"), ("split_heads", "interleaved"), ("rotary", "neighbours")],
+)
+def test_a_slip_of_the_usual_kind_loses_the_token(name, mistake, said):
+    (fn,) = (one.fn for one in find(name).mistakes if one.id == mistake)
+    check(fn, name=name)
+    (own,) = (line for line in said(name) if line.startswith("my_"))
+    assert float(own.split()[2]) < 0.2
+
+
+def test_what_a_page_has_kept_comes_first(said, monkeypatch):
+    check(find("attention").mistakes[0].fn, name="attention")
+    texts = ["1 +", "@check\n" + find("attention").solution]
+    monkeypatch.setenv(speaking.KEPT, json.dumps(texts))
+    assert said("attention")[1].endswith("by 0.99 ██████████ ✓")
+    monkeypatch.setenv(speaking.KEPT, json.dumps([find("attention").starter]))
+    assert said("attention")[1].endswith("not written yet (chapter 3)")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("def my_attention(q, k:", "SyntaxError: "),
+        ("1 / 0\ndef my_attention(): ...", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_kept_cell_that_fails_is_named(text, error, said, monkeypatch):
+    monkeypatch.setenv(speaking.KEPT, json.dumps([text]))
+    _, own, *why = said("attention")
+    assert own == "my_attention       its cell fails ✗"
+    assert error in " ".join(why)
+
+
+def test_what_is_no_part_of_a_head_is_refused():
+    with pytest.raises(ValueError, match="'softmax' is no part of a head; these are: attention"):
+        speak("softmax")
