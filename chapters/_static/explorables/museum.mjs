@@ -23,7 +23,7 @@ export function mount(root, { products, width, heads }) {
   const table = picture(310, 200, text(X, 14, "keys", { class: "ex-key" }), text(X + SIZE * m + 38, 32, "sum", { "text-anchor": "end" }), ...grid.parts, ...numbers.flat(), ...sums,
     ...products[0].map((_, j) => text(X + SIZE * (j + 0.46), 34, j + 1, { class: "ex-key", "text-anchor": "middle" })),
     ...products.map((_, i) => text(X - 12, Y + SIZE * (i + 0.46) + 5, `token ${i + 1 + m - n}`, { class: "ex-query", "text-anchor": "end" })));
-  const list = picture(226, 200, ...tests.flatMap(({ mark, words }) => [mark, words]));
+  const list = picture(240, 200, ...tests.flatMap(({ mark, words }) => [mark, words]));
   const which = choice("the mistake", NAMES, 0, update);
   const on = switches("with or without it", ["as it should be", "with the mistake"], 0, update);
   const say = frame(root, [table, list], which.box, on.box);
