@@ -44,7 +44,7 @@ check: .venv/installed  ## run the quick tests: library, exercises, notebooks, s
 test: .venv/installed  ## run every test: also the built book, a browser, the installation
 	@$(PYTEST)
 
-weekly: .venv/installed  ## run what takes long and seldom finds anything (tests/README.md)
+weekly: .venv/installed-lab  ## run what takes long and seldom finds anything (tests/README.md)
 	@$(PYTEST) -m weekly
 
 stable: .venv/installed  ## run the notebooks on other CPU kernels: the stored outputs must hold

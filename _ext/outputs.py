@@ -39,7 +39,8 @@ def find_outputs(document: nodes.document, env) -> None:
         if 'class="d2lmini-' not in raw.astext():
             continue
         found = BeautifulSoup(raw.astext(), "html.parser").find(True)
-        for part in found.find_all(["style", "script"], recursive=False):
+        left_out = found.find_all(["style", "script"], recursive=False)
+        for part in [*left_out, *found.select(":scope > .d2lmini-still")]:  # for who has a kernel
             part.decompose()
         if "d2lmini-figure" in found["class"]:
             new = taken_apart(found)

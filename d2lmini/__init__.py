@@ -1,7 +1,15 @@
 """d2lmini: attention that reads like its formula, for NumPy and PyTorch.
 
-Names are loaded when they are first used (SPEC 1), so that ``import d2lmini`` needs neither PyTorch
-nor matplotlib. What there is stands in ``__init__.pyi``.
+>>> import numpy as np
+>>> from d2lmini import attention
+>>> x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])    # three tokens, two numbers each
+>>> output, weights = attention(x, x, x, causal=True)     # arrays of NumPy, or tensors of PyTorch
+>>> weights[2].round(2)
+array([0.25, 0.25, 0.5 ])
+
+``show_heatmaps(weights, ["the", "cat", "sat"])`` draws them, and ``record_attention(model)`` gives
+those of a PyTorch model of your own. Names are loaded when they are first used (SPEC 1), so that
+``import d2lmini`` needs neither PyTorch nor matplotlib. What there is stands in ``__init__.pyi``.
 """
 
 import sys

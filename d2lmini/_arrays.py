@@ -1,7 +1,7 @@
-"""What counts as an array, and of which kind: NumPy's or PyTorch's.
+"""What counts as an array, and of which kind: NumPy's, PyTorch's or JAX's.
 
-The library is written once, against the array API standard, for both. ``floating`` finds out which
-of the two a function was given (``xp``) and turns away what cannot be computed with. What else a
+The library is written once, against the array API standard, for all. ``floating`` finds out which
+of them a function was given (``xp``) and turns away what cannot be computed with. What else a
 public function asks of its arguments stands in ``_checks.py``; the functions whose names begin with
 an underscore ask nothing, and read like their formulas.
 """
@@ -47,8 +47,11 @@ def namespace(**arrays: Array) -> Any:
     found = {name: namespace_of(name, x) for name, x in arrays.items()}
     first, *others = set(found.values())
     if others:
-        names = {"numpy": "NumPy", "torch": "PyTorch"}
-        kinds = [(name, xp.__name__.split(".")[-1]) for name, xp in found.items()]
+        names = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX"}
+        kinds = [
+            (name, xp.__name__.removeprefix("array_api_compat.").split(".")[0])
+            for name, xp in found.items()
+        ]
         listed = " and ".join(f"{name} ({names.get(kind, kind)})" for name, kind in kinds)
         raise TypeError(
             f"all arrays must be of one kind, got {listed}; convert with torch.from_numpy(x) or "
@@ -63,7 +66,17 @@ def namespace_like(like: Array | None) -> tuple[Any, Any]:
         import array_api_compat.numpy
 
         return array_api_compat.numpy, "cpu"
-    return namespace(like=like), like.device
+    return namespace(like=like), device_of(like)
+
+
+def device_of(x: Any) -> Any:
+    """Return where an array lies; None, which is the default, for one that JAX traces."""
+    return getattr(x, "device", None)
+
+
+def widest(xp: Any) -> Any:
+    """Return float64, or the float that JAX has unless it is told to have a wider one."""
+    return xp.asarray(0.0).dtype if xp.__name__.startswith("jax") else xp.float64
 
 
 def namespace_of(name: str, x: object) -> Any:

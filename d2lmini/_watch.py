@@ -58,6 +58,7 @@ class Watch(TorchFunctionMode):
     def __exit__(self, *error: Any) -> None:
         for handle in self.handles:
             handle.remove()
+            hooks._global_forward_hooks_with_kwargs.pop(handle.id, None)  # which PyTorch forgets
         if self.aside:  # interrupted: what is taken off next is to be this
             self.show()
         super().__exit__(*error)  # type: ignore[no-untyped-call]

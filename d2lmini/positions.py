@@ -8,11 +8,13 @@ from d2lmini._arrays import (
     A,
     Array,
     Like,
+    device_of,
     floating,
     is_kind,
     namespace,
     namespace_like,
     values_if_known,
+    widest,
 )
 from d2lmini._checks import broadcasts_to, check_tables, positive_number, whole_number
 
@@ -69,7 +71,7 @@ def sinusoidal_positions(
     num_positions = whole_number("num_positions", num_positions, at_least=0)
     dim = whole_number("dim", dim, at_least=0)
     base = positive_number("base", base)
-    angle = _angles(xp, xp.arange(num_positions, dtype=xp.float64), dim, base)
+    angle = _angles(xp, xp.arange(num_positions, dtype=widest(xp)), dim, base)
     waves = _in_pairs(xp, xp.sin(angle), xp.cos(angle))[:, :dim]
     return _as_like(xp, waves, like)
 
@@ -124,9 +126,9 @@ def alibi_bias(
     n = whole_number("num_queries", num_queries, at_least=0)
     m = n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
     xp, _ = namespace_like(like)
-    query = xp.arange(m - n, m, dtype=xp.float64)[:, None]
-    distance = xp.abs(query - xp.arange(m, dtype=xp.float64))  # (n, m)
-    slope = xp.asarray(_alibi_slopes(num_heads), dtype=xp.float64)[:, None, None]
+    query = xp.arange(m - n, m, dtype=widest(xp))[:, None]
+    distance = xp.abs(query - xp.arange(m, dtype=widest(xp)))  # (n, m)
+    slope = xp.asarray(_alibi_slopes(num_heads), dtype=widest(xp))[:, None, None]
     return _as_like(xp, 0 - slope * distance, like)  # (H, n, m)
 
 
@@ -235,7 +237,7 @@ def _positions(xp: Any, x: Array, start: int, positions: Array | None) -> Array:
                 f"these {n} is {start + n - 1}; count from a later token, since only distances "
                 "matter"
             )
-        return xp.arange(start, start + n, dtype=xp.float64)
+        return xp.arange(start, start + n, dtype=widest(xp))
     namespace(x=x, positions=positions)
     if not is_kind(xp, positions.dtype, "integral"):
         raise TypeError(f"positions must be integers, got {positions.dtype}")
@@ -252,12 +254,12 @@ def _positions(xp: Any, x: Array, start: int, positions: Array | None) -> Array:
         number = values_if_known(extreme(positions))
         if number is not None and abs(number) > EXACT:
             raise ValueError(f"positions are exact up to 2**53, got {number}")
-    return xp.astype(positions, xp.float64)
+    return xp.astype(positions, widest(xp))
 
 
 def _angles(xp: Any, position: Array, dim: int, base: float) -> Array:
     """Return t / base^(2i/dim) for positions t and pairs i, in double precision."""
-    pair = xp.arange((dim + 1) // 2, dtype=xp.float64, device=array_api_compat.device(position))
+    pair = xp.arange((dim + 1) // 2, dtype=widest(xp), device=device_of(position))
     return position[..., None] / base ** (2 * pair / max(dim, 1))
 
 
@@ -276,4 +278,5 @@ def _as_like(xp: Any, x: Array, like: Array | None) -> Any:
 
 
 def _on_device_of(like: Array, x: Array) -> Array:
-    return array_api_compat.to_device(x, array_api_compat.device(like))
+    place = device_of(like)
+    return x if place is None else array_api_compat.to_device(x, place)

@@ -6,6 +6,7 @@ from typing import Any, Generic, NamedTuple
 import numpy as np
 
 from d2lmini._arrays import (
+    device_of,
     floating,
     is_torch,
     on_one_batch,
@@ -67,7 +68,7 @@ def _finished(xp: Any, part: Part[A]) -> A:
 
 def _nothing(xp: Any, query: A, value: A) -> Part[A]:
     """Return the part of no keys at all."""
-    kind = {"dtype": value.dtype, "device": value.device}
+    kind = {"dtype": value.dtype, "device": device_of(value)}
     total = xp.zeros((*query.shape[:-1], 1), **kind)
     return Part(total - xp.inf, total, xp.zeros((*query.shape[:-1], value.shape[-1]), **kind))
 
@@ -111,8 +112,8 @@ def _visible(
     visible = None if mask is None else mask[..., rows, columns]
     if not causal or columns.stop - 1 <= rows.start + shift:
         return visible
-    queries = xp.arange(rows.start + shift, rows.stop + shift, device=like.device)[:, None]
-    earlier = _no_later_key(queries, xp.arange(columns.start, columns.stop, device=like.device))
+    queries = xp.arange(rows.start + shift, rows.stop + shift, device=device_of(like))[:, None]
+    earlier = _no_later_key(queries, xp.arange(columns.start, columns.stop, device=device_of(like)))
     return earlier if visible is None else visible & earlier
 
 

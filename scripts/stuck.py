@@ -110,7 +110,6 @@ def general() -> list[str]:
 
 ADVICE = {
     "raised TypeError": "Keep the arguments as the exercise gives them. The card shows the call.",
-    "raised NameError": "The card names your line. Is the name spelt as where it was defined?",
 }
 
 

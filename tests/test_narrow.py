@@ -59,6 +59,14 @@ def by_softmax(function):
     return attend
 
 
+def stored(query, key, value):
+    """Ask a `KeyValueStore` whose encoder knows the vectors of keys and queries by their names."""
+    names = [f"key {i}" for i in range(len(key))]
+    questions = [f"query {i}" for i in range(len(query))]
+    vector_of = {"key 0": key, "query 0": query}
+    return d.KeyValueStore(names, value).attend(questions, encode=lambda texts: vector_of[texts[0]])
+
+
 def ones_and(x):
     return like(x, np.ones((*x.shape[:-1], 1))) + 0 * x[..., :1]
 
@@ -84,6 +92,7 @@ NOT_CAUSAL = {
     "linformer_attention": linformer,
     "softmax": by_softmax(d.softmax),
     "masked_softmax": by_softmax(d.masked_softmax),
+    "KeyValueStore": stored,
     **{
         f"nadaraya_watson, {kernel}": functools.partial(d.nadaraya_watson, kernel=kernel, width=50)
         for kernel in ("gaussian", "boxcar", "triangular", "epanechnikov")
@@ -161,3 +170,29 @@ if TORCH:
                 return attend(query, key[-1:], value[-1:], cache=cache)
 
             constant_comes_back(cached, "torch", dtype, 3, m)
+
+    def alone(query, key, value, **options):
+        """Attend in a ring of this process alone, which merges pieces of the keys."""
+        if not torch.distributed.is_initialized():
+            store = torch.distributed.HashStore()
+            torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        return d.ring_attention(query, key, value, **options)
+
+    @pytest.mark.parametrize("m", LENGTHS)
+    @pytest.mark.parametrize("dtype", EPS)
+    def test_a_ring(dtype, m):
+        for causal in (False, True):
+            constant_comes_back(alone, "torch", dtype, 3, m, causal=causal)
+
+    @pytest.mark.parametrize("m", [n for n in LENGTHS if n < 10_000])  # its weights are n by n
+    @pytest.mark.parametrize("dtype", EPS)
+    def test_self_attention(dtype, m):
+        layer = d.SelfAttention(6, 4, 2).to(getattr(torch, dtype))
+
+        def attend(query, key, value, **options):
+            return layer(torch.cat([key, value], dim=-1), **options)
+
+        with torch.no_grad():
+            layer.project.w_v.weight[:] = torch.eye(6)[4:]  # the last two components
+            for causal in (False, True):
+                constant_comes_back(attend, "torch", dtype, m, m, causal=causal)

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from d2lmini import attention, dot_product_score
-from d2lmini.plotting import COLORS, Diagram, show_figure
+from d2lmini.models import load_readings
+from d2lmini.plotting import COLORS, Diagram, show_figure, show_heatmaps
 from d2lmini.plotting.diagram import Part
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import tint
@@ -141,3 +142,27 @@ def measured() -> Shown:
         ax.legend(frameon=False)
 
     return picture
+
+
+def heads() -> Shown:
+    """Draw eight heads of chapter 7's model, as the recipe with all heads does."""
+    reading = load_readings()["Paris is in France. Rome is in"]
+    return show_heatmaps(
+        reading.weights[17:19, 4:8],
+        reading.pieces,
+        titles=[f"head {head}" for head in range(4, 8)],
+        row_titles=["layer 17", "layer 18"],
+        mask="causal",
+        show=False,
+    )
+
+
+def steps() -> Shown:
+    """Draw a head that reads a prompt of five tokens at once, and then one token at a time."""
+    reading = load_readings()["Paris is in France. Rome is in"]
+    weights = reading.weights[17, 8].astype(float)
+    computed = np.tri(len(weights), dtype=bool)
+    computed[:5, :5] = True
+    return show_heatmaps(
+        weights, reading.pieces, mask=computed, annot=False, figsize=(3.4, 2.8), show=False
+    )

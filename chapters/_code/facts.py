@@ -19,7 +19,9 @@ PINS, CITATION = ROOT / "requirements.txt", ROOT / "CITATION.cff"
 NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
 STORED_WITH = ROOT / "chapters/stored-with.json"
 PUBLIC = ROOT / "benchmarks/public.json"  # written by benchmarks/public.py
-READS = (PINS, CITATION, STORED_WITH, PUBLIC, *NOTEBOOKS)  # the files that facts are made of
+VERSIONS = ROOT / "chapters/versions.json"  # written by scripts/versions.py
+# The files that facts are made of.
+READS = (PINS, CITATION, STORED_WITH, PUBLIC, VERSIONS, *NOTEBOOKS)
 CAPTION = re.compile(r"\*\*Figure \d")
 
 
@@ -52,6 +54,12 @@ def chapters(settings, lines: list[str]) -> str:
         rows.append((f"[]({path.name})", *map(len, (code, outputs, figures, checks))))
     head = ("chapter", "code cells", "outputs", "figures", "exercises that check themselves")
     return table(head, *rows)
+
+
+def tested_versions(settings, lines: list[str]) -> str:
+    """Return what `make versions` ran the library's tests on, and how many passed and failed."""
+    runs = json.loads(VERSIONS.read_text("utf8"))
+    return table(("versions", *list(runs[0])[1:]), *(tuple(run.values()) for run in runs))
 
 
 def stored_with(settings, lines: list[str]) -> str:

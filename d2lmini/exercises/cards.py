@@ -143,7 +143,7 @@ def _list(rows: list[tuple[str, str]]) -> str:
     if not rows:
         return ""
     pairs = "".join(
-        f'<dt style="font-weight:400;margin:0">{entities.escape(label)}</dt>'
+        f'<dt style="font-weight:400;margin:0;white-space:nowrap">{entities.escape(label)}</dt>'
         f'<dd style="margin:0"><pre style="{PRE}">{entities.escape(text)}</pre></dd>'
         for label, text in rows
     )

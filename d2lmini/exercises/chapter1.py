@@ -216,6 +216,7 @@ register(
             (["Mimi Mi", "xyz"], [" mi", "mim", "imi"]),
             (["it's  aaaaa", " on A-"], ["t's", "s  ", "  o", "aaa", "n a", "its"]),
             (["Oh-oh-oh-oh-oh, is"], ["h-o", "  o", "-oh", "s  ", "is ", "hoh"]),
+            (["ha" * 300], ["hah", " ha"]),
         ],
         mistakes=(
             Mistake(

@@ -159,6 +159,7 @@ register(
             (*rough(1, (3, 4, 3)), np.array([4, 1, 2])),
             (*rough(2, (3, 2, 4)), np.array([2, 0, 1])),
             (1e3 * rough(3, (2, 4, 1))[0], np.array([3, 4])),
+            (rough(4, (2, 3, 2))[0] / 100, np.array([2, 3])),
         ],
         mistakes=(
             Mistake(

@@ -35,7 +35,7 @@ register(
         "queries are the last positions, so the last query sees every key.",
         returns={"mask": "(queries, keys)"},
         reference=_causal,
-        cases=lambda: [(1, 2), (2, 3), (3, 2), (2, 5), (4, 4), (3, 1)],
+        cases=lambda: [(1, 2), (2, 3), (3, 2), (2, 5), (4, 4), (3, 1), (2, 300)],
         mistakes=(
             _or_as_numbers(
                 "off-by-one",
@@ -138,6 +138,7 @@ def _others_cases() -> list[Case]:
         tables([[1.5, -2, 0.5]]),
         tables([[40, 1], [30.5, -2], [-28, 3.25]]),
         tables([[0.5], [-1.25], [2], [0.75]]),
+        tables([[200], [-300]]),
         rough(9, (3, 2)),
     ]
 

@@ -8,9 +8,12 @@ import numpy as np
 from d2lmini._arrays import Array
 from d2lmini.attention import attention
 from d2lmini.exercises.definition import Case, Exercise, Mistake, register
+from d2lmini.exercises.slips import tables
 from d2lmini.exercises.torch_modules import call_with_the_weights_of
 from d2lmini.masks import padding_mask
 from d2lmini.positions import rotary, sinusoidal_positions
+from d2lmini.scores import scaled_dot_product_score
+from d2lmini.weights import softmax
 
 # Waves that move on
 
@@ -45,6 +48,8 @@ def _later_cases() -> list[Case]:
         (some(4, 1, 7, d=6), 5),
         (some(20, 3, d=4), 40),
         (some(2, 9, 5, 1, d=2), 3),
+        (some(6, 0, d=4), 3000),
+        (some(1, d=260), 7),
     ]
 
 
@@ -127,14 +132,21 @@ def _rotated(
     return np.concatenate(pair, axis=1)
 
 
+def _one_after_the_other(x: Array, start: int, base: float) -> Array:
+    half = x.shape[1] // 2
+    angle = (np.arange(len(x))[:, None] + start) / base ** (2 * np.arange(half) / x.shape[1])
+    a = x[:, :half] * np.cos(angle) - x[:, half:] * np.sin(angle)
+    return np.concatenate([a, a * np.sin(angle) + x[:, half:] * np.cos(angle)], axis=1)
+
+
 def _interleaved(x: Array, start: int, base: float) -> Array:
     return np.array(rotary(x, start=start, base=base))
 
 
 def _rotary_cases() -> list[Case]:
     draw = np.random.default_rng(3)
-    bases = 10_000.0, 100.0, 100_000.0, 10_000.0, 500_000.0
-    sizes = [(1, 2, 1), (2, 2, 0), (3, 4, 2), (2, 6, 5), (1, 8, 900)]
+    bases = 10_000.0, 100.0, 100_000.0, 10_000.0, 500_000.0, 10_000.0, 10_000.0
+    sizes = [(1, 2, 1), (2, 2, 0), (3, 4, 2), (2, 6, 5), (1, 8, 900), (2, 4, 3000), (1, 260, 3)]
     return [
         (draw.integers(-9, 10, (n, d)) / 4, start, base)
         for (n, d, start), base in zip(sizes, bases, strict=True)
@@ -185,6 +197,19 @@ register(
                 lambda x, start, base: _rotated(x, start, base, first=1),
             ),
             Mistake(
+                "one-position",
+                "You put all rows at position start. Each row is one further than the row before.",
+                lambda x, start, base: np.concatenate(
+                    [_rotated(row[None], start, base) for row in x]
+                ),
+            ),
+            Mistake(
+                "turned-a",
+                "You computed the second of a pair from the first that was already rotated. Keep "
+                "the old one until both are done.",
+                _one_after_the_other,
+            ),
+            Mistake(
                 "exponent-halved",
                 "You let the angles shrink too slowly: the exponent is 2i/d.",
                 lambda x, start, base: _rotated(x, start, base, exponent=lambda i, d: i / d),
@@ -229,13 +254,36 @@ def _cross(
     return attention(x @ w_q, y @ w_k, y @ w_v, **{"mask": mask, **options}).output
 
 
+def _cross_weighed(weigh: Callable[[Array, Array], Array]) -> Callable[..., Array]:
+    """Return cross-attention whose weights are made of scores and of what may be seen."""
+
+    def answer(x: Array, y: Array, w_q: Array, w_k: Array, w_v: Array, lengths: Array) -> Array:
+        scores = scaled_dot_product_score(x @ w_q, y @ w_k)
+        return weigh(scores, np.arange(y.shape[1]) < lengths[:, None, None]) @ (y @ w_v)
+
+    return answer
+
+
+def _cross_filled(low: float) -> Callable[..., Array]:
+    return _cross_weighed(lambda scores, sees: softmax(np.where(sees, scores, low)))
+
+
+def _cross_lengths(change: Callable[[Array, int], Array]) -> Callable[..., Array]:
+    """Return cross-attention that sees other numbers of tokens."""
+
+    def answer(x: Array, y: Array, w_q: Array, w_k: Array, w_v: Array, lengths: Array) -> Array:
+        return _cross(x, y, w_q, w_k, w_v, change(lengths, y.shape[1]))
+
+    return answer
+
+
 def _cross_cases() -> list[Case]:
     draw = np.random.default_rng(5)
 
     def numbers(*size: int) -> Array:
         return draw.integers(-997, 998, size) / 661
 
-    return [
+    cases: list[Case] = [
         (
             numbers(len(lengths), n, d_x),
             numbers(len(lengths), m, d_y),
@@ -248,8 +296,13 @@ def _cross_cases() -> list[Case]:
             (1, 2, 3, 1, 2, 4, [1]),
             (2, 3, 2, 4, 2, 1, [3, 1]),
             (4, 5, 1, 3, 5, 2, [2, 5, 1]),
+            (1, 300, 1, 2, 2, 1, [290]),
         ]
     ]
+    x = [[[100], [-100], [50]], [[0.5], [-80], [70]]]
+    y = [[[-31], [-33], [5]], [[-40], [12], [-3]]]
+    low = tables(x, y, [[10]], [[2]], [[1, 0.5]])  # scores far below 0, which count
+    return [*cases, (*low, np.array([2, 1]))]
 
 
 register(
@@ -299,6 +352,54 @@ register(
                 ),
             ),
             Mistake(
+                "one-too-many",
+                "You let the first padded token answer too: the real ones are 0 to lengths[b] − 1.",
+                _cross_lengths(lambda lengths, m: np.minimum(lengths + 1, m)),
+            ),
+            Mistake(
+                "one-too-few",
+                "You hid the last real token: the real ones are 0 to lengths[b] − 1.",
+                _cross_lengths(lambda lengths, m: lengths - 1),
+            ),
+            Mistake(
+                "one-length",
+                "You used one length for all items. Each has its own.",
+                _cross_lengths(lambda lengths, m: np.full_like(lengths, lengths[0])),
+                also=(_cross_lengths(lambda lengths, m: np.full_like(lengths, lengths.max())),),
+            ),
+            Mistake(
+                "padding-first",
+                "You hid the beginning of y. The padding is at its end.",
+                lambda *case: _cross(
+                    *case, mask=padding_mask(case[-1], case[1].shape[1])[..., ::-1]
+                ),
+            ),
+            Mistake(
+                "after-softmax",
+                "You took the weights of the padding away after the softmax, so the rows no longer "
+                "sum to 1. Hide the scores before it.",
+                _cross_weighed(lambda scores, sees: softmax(scores) * sees),
+            ),
+            Mistake(
+                "score-zero",
+                "You set the scores of the padding to 0, but exp(0) is 1. Hide them with −∞.",
+                _cross_weighed(lambda scores, sees: softmax(scores * sees)),
+            ),
+            Mistake(
+                "fill",
+                "You put a large negative number in place of −∞. A score that is lower still loses "
+                "against the padding.",
+                _cross_filled(-1e4),
+                also=(_cross_filled(-30.0), _cross_filled(-100.0), _cross_filled(-1e3)),
+            ),
+            Mistake(
+                "no-scale",
+                "You did not divide the scores by the root of d_k.",
+                lambda x, y, w_q, w_k, w_v, lengths: _cross(
+                    x, y, w_q * np.sqrt(w_q.shape[-1]), w_k, w_v, lengths
+                ),
+            ),
+            Mistake(
                 "keys-returned",
                 "You mixed the keys. What is handed over are the values, y times w_v.",
                 lambda x, y, w_q, w_k, w_v, lengths: _cross(x, y, w_q, w_k, w_k, lengths),
@@ -328,6 +429,8 @@ def _block(
     norms: tuple[bool, bool] = (True, True),
     in_turn: bool = False,
     times: int = 1,
+    residual_normed: bool = False,
+    bends_late: bool = False,
 ) -> Callable[[int, int, int], Any]:
     """Return what builds a block, right or with one slip."""
 
@@ -345,7 +448,8 @@ def _block(
 
             def work(self, x: Tensor) -> Tensor:
                 hidden = self.widen(x)
-                return self.narrow(hidden.relu() if bends else hidden)
+                narrow = self.narrow(hidden.relu() if bends else hidden)
+                return narrow.relu() if bends_late else narrow
 
             def forward(self, x: Tensor) -> Tensor:
                 one, other = (self.norm(x) if norm else x for norm in norms)
@@ -353,7 +457,8 @@ def _block(
                 if in_turn:
                     middle = x + collected
                     return middle + self.work(self.norm(middle))
-                return times * x + collected + self.work(other)
+                kept = self.norm(x) if residual_normed else x
+                return times * kept + collected + self.work(other)
 
         return Block()
 
@@ -364,7 +469,12 @@ def _block_cases() -> list[Case]:
     def x(*size: int) -> Array:
         return np.random.default_rng(6).normal(size=size).astype(np.float32)
 
-    return [(2, 1, 3, x(1, 2, 2)), (4, 2, 5, x(2, 3, 4)), (6, 3, 1, 3 * x(1, 4, 6))]
+    return [
+        (2, 1, 3, x(1, 2, 2)),
+        (4, 2, 5, x(2, 3, 4)),
+        (6, 3, 1, 3 * x(1, 4, 6)),
+        (32, 4, 3, x(1, 3, 32)),
+    ]
 
 
 _reference_block = _block()
@@ -413,6 +523,16 @@ register(
                 "attention-not-normed",
                 "You gave attention the vectors as they came. It reads the normalised ones.",
                 _block(norms=(False, True)),
+            ),
+            Mistake(
+                "added-normed",
+                "You added the steps to the normalised vectors. They are added to what went in.",
+                _block(residual_normed=True),
+            ),
+            Mistake(
+                "bent-late",
+                "You set negative numbers to 0 after narrow. It comes between widen and narrow.",
+                _block(bends=False, bends_late=True),
             ),
             Mistake(
                 "not-bent",
@@ -468,9 +588,18 @@ def _induction(
     return np.sum(found) / (len(tokens) if over_all else len(found))
 
 
+def _every_time(weights: Array, tokens: Array, apart: bool = False) -> list[Any]:
+    """Return the weight on what followed each earlier occurrence, of each token apart if asked."""
+    found = [
+        [weights[i, j + 1] for j in range(i) if tokens[j] == tokens[i]] for i in range(len(tokens))
+    ]
+    return [w for w in found if w] if apart else [w for one in found for w in one]
+
+
 def _induction_cases() -> list[Case]:
     draw = np.random.default_rng(2)
     texts = [[4, 4], [1, 2, 1], [3, 1, 3, 2, 3], [2, 5, 7, 2, 5, 5, 9], [6, 1, 2, 3, 4, 5, 8, 6, 0]]
+    texts.append([2048, 2049, 0, 2048, 50256, 256, 0, 65792, 256, 2049])  # as in a large vocabulary
     return [(np.tril(draw.dirichlet(np.ones(len(t)), len(t))), np.array(t)) for t in texts]
 
 
@@ -503,6 +632,32 @@ register(
                 "transposed",
                 "You read weights[j, i]. What token i gives to token j is weights[i, j].",
                 lambda weights, tokens: _induction(weights, tokens, turned=True),
+            ),
+            Mistake(
+                "token-before",
+                "You looked at the token before the earlier occurrence. An induction head looks "
+                "at the one after it.",
+                lambda weights, tokens: _induction(weights, tokens, step=-1),
+            ),
+            Mistake(
+                "every-time",
+                "You used every earlier occurrence of the token. Use the most recent one alone.",
+                lambda weights, tokens: np.mean(_every_time(weights, tokens)),
+                also=(
+                    lambda weights, tokens: np.mean(
+                        [sum(w) for w in _every_time(weights, tokens, apart=True)]
+                    ),
+                    lambda weights, tokens: np.mean(
+                        [np.mean(w) for w in _every_time(weights, tokens, apart=True)]
+                    ),
+                ),
+            ),
+            Mistake(
+                "summed",
+                "You added the weights. Return their mean.",
+                lambda weights, tokens: (
+                    _induction(weights, tokens) * len(_every_time(weights, tokens, apart=True))
+                ),
             ),
             Mistake(
                 "over-all",

@@ -30,11 +30,13 @@ register(
         "numbers each; a number takes bytes_per_number bytes. Return an int.",
         returns={"bytes": "()"},
         reference=_cache_bytes,
+        whole=True,
         cases=lambda: [
             (1, 1, 1, 1, 1),
             (5, 1, 1, 3, 2),
             (7, 2, 3, 5, 4),
             (2048, 30, 3, 64, 2),
+            (131_072, 80, 8, 128, 2),
         ],
         mistakes=(
             Mistake(
@@ -56,6 +58,27 @@ register(
                 "You counted one layer. Each layer has keys and values of its own.",
                 lambda tokens, layers, kv_heads, head_width, size: (
                     2 * tokens * kv_heads * head_width * size
+                ),
+            ),
+            Mistake(
+                "one-head",
+                "You counted one head. Each key-value head has keys and values of its own.",
+                lambda tokens, layers, kv_heads, head_width, size: (
+                    2 * tokens * layers * head_width * size
+                ),
+            ),
+            Mistake(
+                "one-token",
+                "You counted one token. The cache keeps all of them.",
+                lambda tokens, layers, kv_heads, head_width, size: (
+                    2 * layers * kv_heads * head_width * size
+                ),
+            ),
+            Mistake(
+                "one-component",
+                "You counted one number for each key. It has head_width.",
+                lambda tokens, layers, kv_heads, head_width, size: (
+                    2 * tokens * layers * kv_heads * size
                 ),
             ),
             Mistake(
@@ -138,6 +161,7 @@ register(
             tables(
                 [[4], [2], [1]], [[1000], [-1000], [3]], [[-3], [6], [8]], [[998], [-1002], [900]]
             ),
+            tables([[0], [2]], [[-np.inf], [0.5]], [[-3], [0]], [[1.5], [-np.inf]]),
             (*rough(2, (3, 2)), *rough(3, (3, 1)), *rough(4, (3, 2)), *rough(5, (3, 1))),
         ],
         mistakes=(
@@ -169,6 +193,26 @@ register(
                 "swapped",
                 "You gave each output the share of the other.",
                 _weighed(lambda l1, l2: _shares(l2, l1)),
+            ),
+            Mistake(
+                "one-fades",
+                "You gave only one of the outputs its share. Both are smaller parts of the whole.",
+                _weighed(lambda l1, l2: (np.ones_like(l1), _shares(l1, l2)[1])),
+                also=(_weighed(lambda l1, l2: (_shares(l1, l2)[0], np.ones_like(l2))),),
+            ),
+            Mistake(
+                "one-logarithm",
+                "You returned the logarithm of one part. The new one is of both sums together.",
+                lambda o1, l1, o2, l2: (_merge_outputs(o1, l1, o2, l2)[0], l1),
+                also=(lambda o1, l1, o2, l2: (_merge_outputs(o1, l1, o2, l2)[0], l2),),
+            ),
+            Mistake(
+                "no-logarithm",
+                "You returned the sum of the exponentials. Return its logarithm.",
+                lambda o1, l1, o2, l2: (
+                    _merge_outputs(o1, l1, o2, l2)[0],
+                    np.exp(l1) + np.exp(l2),
+                ),
             ),
             Mistake(
                 "largest",
@@ -266,6 +310,7 @@ register(
             _window_case(2, 5, 3, 1, 4, 1),
             _window_case(6, 3, 6, 2),
             _window_case(4, 4, 7, 3),
+            _window_case(0, 6, 2, 1),
             (*rough(9, (2, 3), (2, 4), (3, 3), (3, 4)), 4, 1),
         ],
         views=True,
@@ -304,6 +349,35 @@ register(
                 _kept(_window_and_sinks, in_front=True),
             ),
             Mistake(
+                "one-too-few",
+                "You kept one position too few: the newest `window` stay, besides the sinks.",
+                _kept(lambda x, window, sinks: _window_and_sinks(x, window - 1, sinks)),
+            ),
+            Mistake(
+                "one-too-many",
+                "You kept one position too many: the newest `window` stay, besides the sinks.",
+                _kept(lambda x, window, sinks: _window_and_sinks(x, window + 1, sinks)),
+            ),
+            Mistake(
+                "exchanged",
+                "You exchanged keys and values. Return the keys first.",
+                lambda *case: _kept(_window_and_sinks)(*case)[::-1],
+            ),
+            Mistake(
+                "new-dropped",
+                "You kept what was there and left out what is new.",
+                lambda k, v, key, value, window, sinks: _kept(_window_and_sinks)(
+                    k, v, key[:0], value[:0], window, sinks
+                ),
+            ),
+            Mistake(
+                "old-dropped",
+                "You kept what is new and left out what was there.",
+                lambda k, v, key, value, window, sinks: _kept(_window_and_sinks)(
+                    k[:0], v[:0], key, value, window, sinks
+                ),
+            ),
+            Mistake(
                 "keys-only",
                 "You cut the keys and not the values. Each key has its value at the same place.",
                 _kept(_window_and_sinks, keep_values=False),
@@ -312,8 +386,8 @@ register(
         hints=(
             "Join first, cut afterwards: the first sinks positions, and the end of the others.",
             "Of m positions those from m - window on stay, but none of the sinks a second time.",
-            "Cut the joined rows in two after the sinks. What does a slice from the end give if "
-            "there are fewer rows than it asks for?",
+            "Cut the sinks off first, and take the newest of the rest with a slice that counts "
+            "from the end. np.concatenate puts the two together.",
         ),
         solution="""\
 def keep_window(cached_key, cached_value, key, value, window, sinks):
@@ -354,10 +428,11 @@ def _tile_cases() -> list[Case]:
         case(7, 2, 3, 3, 3),
         case(3, 1, 2, 8, 2),
         case(6, 4, 2, 4, 50),
+        case(300, 2, 1, 128),
         (
             *tables(
-                [[-1], [-1024], [-512]],
-                [[2], [2.0009765625], [1.99951171875]],
+                [[-1], [-16384], [-8192]],
+                [[2], [2 + 2**-15], [2 - 2**-16]],
                 [[1.5], [-4], [0.3]],
             ),
             2,
@@ -386,18 +461,32 @@ def _causal(i: Array, j: Array, block: int) -> Array:
     return j <= i
 
 
-def _not_faded(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
-    output = np.zeros((len(query), value.shape[-1]))
-    for i in range(len(query)):
-        total, mixed, largest = 0.0, np.zeros(value.shape[-1]), -np.inf
-        for start in range(0, i + 1, block_size):
-            stop = min(start + block_size, i + 1)
-            scores = key[start:stop] @ query[i] / np.sqrt(key.shape[-1])
-            largest = max(largest, scores.max())
-            e = np.exp(scores - largest)
-            total, mixed = total + e.sum(), mixed + e @ value[start:stop]
-        output[i] = mixed / total
-    return output, _tiles(len(query), block_size)
+def _not_faded(total_fades: bool, mixed_fades: bool) -> Callable[..., Tiled]:
+    """Return causal attention that merges the tiles of each query, and forgets to let one fade."""
+
+    def attend(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
+        output = np.zeros((len(query), value.shape[-1]))
+        for i in range(len(query)):
+            total, mixed, largest = 0.0, np.zeros(value.shape[-1]), -np.inf
+            for start in range(0, i + 1, block_size):
+                stop = min(start + block_size, i + 1)
+                scores = key[start:stop] @ query[i] / np.sqrt(key.shape[-1])
+                new = max(largest, scores.max())
+                e, fade = np.exp(scores - new), np.exp(largest - new)
+                total = total * (fade if total_fades else 1) + e.sum()
+                mixed = mixed * (fade if mixed_fades else 1) + e @ value[start:stop]
+                largest = new
+            output[i] = mixed / total
+        return output, _tiles(len(query), block_size)
+
+    return attend
+
+
+def _undivided(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
+    scores = query @ key.T / np.sqrt(key.shape[-1])
+    scores = np.where(np.tri(len(query)) > 0, scores, -np.inf)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e @ value, _tiles(len(query), block_size)
 
 
 def _overflowing(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
@@ -456,7 +545,22 @@ register(
                 "not-faded",
                 "What came before stays as it was when a larger score turns up. It must fade by "
                 "exp(old largest - new largest).",
-                _not_faded,
+                _not_faded(False, False),
+            ),
+            Mistake(
+                "total-not-faded",
+                "You let the mixed values fade when a larger score turns up, but not the total.",
+                _not_faded(False, True),
+            ),
+            Mistake(
+                "mixed-not-faded",
+                "You let the total fade when a larger score turns up, but not the mixed values.",
+                _not_faded(True, False),
+            ),
+            Mistake(
+                "not-divided",
+                "You did not divide by the total at the end.",
+                _undivided,
             ),
             Mistake(
                 "no-scale",
@@ -530,13 +634,24 @@ def _recurrent_slip(
     return attend
 
 
+def _one_side(*, query_too: bool) -> Callable[..., Array]:
+    def attend(query: Array, key: Array, value: Array) -> Array:
+        q, k = (_features(query), key) if query_too else (query, _features(key))
+        weights = q @ k.T * np.tri(len(query))
+        with np.errstate(all="ignore"):
+            return weights @ value / weights.sum(axis=-1, keepdims=True)
+
+    return attend
+
+
 def _linear_cases() -> list[Case]:
     rng = np.random.default_rng(8)
     cases: list[Case] = [tables([[1], [0.5]], [[-1], [2]], [[3], [0.5]])]
-    for n, d, d_v, size in (3, 2, 1, 1.0), (1, 3, 2, 0.5), (5, 2, 4, 1.5), (6, 4, 3, 9.0):
+    for n, d, d_v, size in (3, 2, 1, 1.0), (1, 3, 2, 0.5), (5, 2, 4, 1.5), (6, 4, 3, 3.0):
         shapes = (n, d), (n, d), (n, d_v)
         query, key, value = (size * rng.integers(-4, 5, shape) / 4 for shape in shapes)
         cases.append((query, key, value + 0.2))
+    cases.append(tables([[800, -1], [-2, 3]], [[1, -2], [900, 0.5]], [[3, -1], [0.5, 2]]))
     return cases
 
 
@@ -588,6 +703,27 @@ register(
                 _recurrent_slip(
                     divide=lambda mixed, total: mixed / np.arange(1, len(mixed) + 1)[:, None]
                 ),
+            ),
+            Mistake(
+                "keys-only",
+                "You took the features of the keys, but not of the queries.",
+                _one_side(query_too=False),
+            ),
+            Mistake(
+                "queries-only",
+                "You took the features of the queries, but not of the keys.",
+                _one_side(query_too=True),
+            ),
+            Mistake(
+                "no-features",
+                "You used queries and keys as they are, so weights may be negative. Take the "
+                "features of both.",
+                _recurrent_slip(features=lambda x: x),
+            ),
+            Mistake(
+                "exp",
+                "You used exp for all numbers. Where x is positive the features are x + 1.",
+                _recurrent_slip(features=np.exp),
             ),
             Mistake(
                 "no-plus-one",

@@ -113,6 +113,8 @@ def _padded_cases() -> list[Case]:
         (many[0], changed_key, changed_value, np.array([4, 2, 1])),
         (*many, np.array([3, 0, 2])),
         (*low, np.array([2])),
+        (*rough(4, (2, 1, 2), (2, 3, 2), (2, 3, 1)), np.array([0, 0])),
+        (*rough(5, (1, 1, 2), (1, 300, 2), (1, 300, 1)), np.array([290])),
         (*rough(2, (2, 3, 3), (2, 4, 3), (2, 4, 2)), np.array([2, 4])),
     ]
 
@@ -242,8 +244,8 @@ register(
             "shape must a rule about it have to serve every query of its item?",
             "Key j of item b is a word if j < lengths[b]. As an array that is (batch, 1, m), and "
             "what is hidden gets the score −∞ before the softmax.",
-            "padding_mask of d2lmini has that shape, and attention takes it as mask. By hand, "
-            "compare the numbers of the keys with the lengths, which need two new axes.",
+            "padding_mask(lengths, m) of d2lmini has that shape, and attention takes it as mask. "
+            "By hand, compare np.arange(m) with the lengths, which need two more axes.",
         ),
         solution="""\
 def padded_attention(query, key, value, lengths):
@@ -310,6 +312,7 @@ register(
             (2, 6, 9),
             (5, 5, 1),
             (4, 2, 3),
+            (2, 300, 200),
         ],
         mistakes=(
             Mistake(

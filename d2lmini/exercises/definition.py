@@ -89,6 +89,8 @@ class Exercise:
     needs_torch : bool
     views : bool
         Whether a right answer may share memory with its input (a reshape does).
+    whole : bool
+        Whether the task asks for whole numbers, and not only for numbers that are whole.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Exercise:
     call: Callable[..., Any] = _call
     needs_torch: bool = False
     views: bool = False
+    whole: bool = False
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
@@ -136,7 +139,11 @@ class Exercise:
         """The text of the cell that a learner fills in."""
         lines = self.solution.splitlines()
         node = self._definition
-        kept = [*lines[: node.lineno - 1], "@check", lines[node.lineno - 1]]
+        before = "\n".join(lines[: node.lineno - 1]).strip()  # what it imports
+        alone = "from d2lmini.exercises import check"  # the cell may be the first that runs
+        if before:
+            alone = before + ("\n" if "\nfrom d2lmini" in before else "\n\n") + alone
+        kept = [alone, "", "", "@check", lines[node.lineno - 1]]
         kept += _docstring(self.task)
         if isinstance(node, ast.FunctionDef):
             return "\n".join([*kept, "    ..."])
@@ -257,6 +264,13 @@ def exercises(chapter: int | None = None) -> tuple[Exercise, ...]:
     return tuple(sorted(found, key=lambda exercise: exercise.chapter))
 
 
+class UnknownExerciseError(ValueError):
+    """There is no exercise of a name: perhaps its function was renamed. In a notebook, one line."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
 def find(name: str) -> Exercise:
     """Return the exercise of this name; ValueError with the nearest names if there is none.
 
@@ -269,5 +283,7 @@ def find(name: str) -> Exercise:
 
         near = difflib.get_close_matches(name, _registry, n=2, cutoff=0.5)
         meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise ValueError(f"there is no exercise called {name!r}{meant or '; see exercises()'}")
+        raise UnknownExerciseError(
+            f"there is no exercise called {name!r}{meant or '; see exercises()'}"
+        )
     return _registry[name]

@@ -28,6 +28,7 @@ from d2lmini.exercises.guards import (
     standard_settings,
     time_limit,
 )
+from d2lmini.exercises.observations import observed
 
 __all__ = ["grade", "grade_exercise", "outcomes_of", "same_outcome"]
 
@@ -202,7 +203,7 @@ def _grade(exercise: Exercise, fn: Callable[..., Any]) -> Result:
             continue
         if found.says or found.status == "todo":
             return found
-        return _diagnosed(exercise, found, outcomes)
+        return _diagnosed(exercise, found, outcomes, expected)
     for case, outcome in zip(cases, outcomes, strict=True):  # all is right but for this
         found = _aliased(exercise, outcome, _shown(exercise, case))
         if found is not None:
@@ -484,6 +485,8 @@ def _compare(
             head = f"wrong shape {mine.shape}{of}; expected {wanted}."
         elif right.dtype.kind == "b" and mine.dtype.kind != "b":
             head = f"wrong kind{of}: {mine.dtype} instead of True and False."
+        elif exercise.whole and mine.dtype.kind not in "iu":
+            head = f"wrong kind{of}: {mine.dtype} instead of whole numbers."
         elif not _isfinite(mine[_isfinite(right)]).all():
             head = f"nan or inf{of}. The smallest input that shows it:"
         elif not _close(mine, right):
@@ -520,10 +523,10 @@ def _tables(mine: np.ndarray, right: np.ndarray) -> Tables | None:
 
 
 def _close(mine: np.ndarray, right: np.ndarray) -> bool:
-    return bool(
-        mine.shape == right.shape
-        and _allclose(mine, right, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
-    )
+    """Tell whether numbers agree; whole numbers have no last digits in which they may differ."""
+    if mine.shape != right.shape or right.dtype.kind in "iu":
+        return np.array_equal(mine, right)
+    return bool(_allclose(mine, right, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True))
 
 
 def _aliased(exercise: Exercise, outcome: Outcome, shown: Rows) -> Result | None:
@@ -566,6 +569,8 @@ def _raised(exercise: Exercise, fn: Any, error: BaseException, message: str, sho
     says = ""
     if isinstance(error, TypeError | AttributeError) and "'Attention'" in message:
         says = "Attention holds two things, the output and the weights: take its .output."
+    if type(error) is NameError:
+        says = "Is the name spelt as where it was defined? If that is a cell above, run it first."
     return Result(exercise.name, "error", head, (("called as", exercise.signature), *rows), says)
 
 
@@ -704,7 +709,12 @@ def _rearranged(case: Case) -> Case:
 # Which known mistake is it?
 
 
-def _diagnosed(exercise: Exercise, found: Result, outcomes: list[Outcome]) -> Result:
+def _diagnosed(
+    exercise: Exercise,
+    found: Result,
+    outcomes: list[Outcome],
+    expected: list[list[np.ndarray] | None],
+) -> Result:
     last = len(outcomes) - 1  # the case in which the most slips differ
     at_last = replace(exercise, cases=lambda: exercise.cases()[last : last + 1])
     for mistake in exercise.mistakes:
@@ -714,6 +724,14 @@ def _diagnosed(exercise: Exercise, found: Result, outcomes: list[Outcome]) -> Re
             theirs = outcomes_of(exercise, fn)
             if len(theirs) == len(outcomes) and same_outcomes(theirs, outcomes):
                 return replace(found, says=mistake.says, mistake=mistake.id)
+    if any(outcome.arrays is None for outcome in outcomes):
+        return found
+    for part, name in enumerate(exercise.returns):
+        got = [outcome.arrays[part] for outcome in outcomes if outcome.arrays is not None]
+        right = [arrays[part] for arrays in expected if arrays is not None]
+        if says := observed(got, right, _close):
+            of = f"Of {name}: " if len(exercise.returns) > 1 else ""
+            return replace(found, says=of + says)
     return found
 
 

@@ -1,5 +1,6 @@
 """A grid of heatmaps drawn with matplotlib, in the colours of the page that is drawn for."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -7,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import Colormap, Normalize
+from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
@@ -26,6 +27,7 @@ from d2lmini.plotting._heatmap_layout import (
     Words,
 )
 from d2lmini.plotting._inputs import Bools, Floats
+from d2lmini.plotting._text import points
 from d2lmini.plotting.theme import COLORS, PALETTES, PNG_DPI, contrast, luminance, tint
 
 READABLE = 4.5  # WCAG 2: contrast of text
@@ -40,6 +42,15 @@ class SteadyScale(Normalize):
         return np.ma.round(super().__call__(value, clip), 6)  # type: ignore[no-untyped-call]
 
 
+class SteadyLogScale(LogNorm):
+    """The same with equal steps for equal factors; 0 has the colour of the low end."""
+
+    def __call__(self, value: Any, clip: bool | None = None) -> Any:
+        """Return where on the scale values lie, 0 to 1."""
+        raised = np.ma.maximum(value, self.vmin or 0.0)
+        return np.ma.round(super().__call__(raised, clip), 6)  # type: ignore[no-untyped-call]
+
+
 @dataclass(frozen=True)
 class Picture:
     """All that is to be drawn."""
@@ -52,6 +63,7 @@ class Picture:
     words: Words
     layout: Layout
     count: int  # of panels; the last row of wrapped ones may have fewer
+    reduce: str  # "max" or "mean": of the numbers that share a pixel
 
     def empty(self) -> tuple[Figure, Any]:
         """Return a figure with one empty panel for each matrix."""
@@ -80,6 +92,13 @@ class Picture:
         if self.words.bar_ticks:
             _draw_bar(figure, self, cmap)
 
+    def draw_on(self, ax: Axes) -> None:
+        """Draw the one panel into a figure that somebody else has made."""
+        _draw_cells(ax, self, self.cmap, 0, 0)
+        _write_ticks(ax, self, left=True, bottom=True)
+        ax.set_xlabel(self.layout.xlabel, color=axis_color(self.layout.xlabel), parse_math=False)
+        ax.set_ylabel(self.layout.ylabel, color=axis_color(self.layout.ylabel), parse_math=False)
+
 
 def _draw_cells(ax: Axes, picture: Picture, cmap: Colormap, row: int, column: int) -> None:
     """Draw one matrix and write its title; what is masked lets the hatched ground be seen."""
@@ -88,14 +107,17 @@ def _draw_cells(ax: Axes, picture: Picture, cmap: Colormap, row: int, column: in
     cell = min(layout.cell)
     if not visible.all():
         _draw_hatch(ax, keys, queries, "/////" if cell >= 0.2 else "//////")
+    shared = cell < 1 / PNG_DPI
+    numbers = np.ma.array(values, mask=~visible)
     ax.imshow(
-        np.ma.array(values, mask=~visible),
+        _largest(numbers, layout.cell) if shared and picture.reduce == "max" else numbers,
         cmap=cmap,
         norm=picture.scale,
         # Numbers that share a pixel are averaged; none is dropped.
-        interpolation="none" if cell >= 1 / PNG_DPI else "antialiased",
+        interpolation="antialiased" if shared else "none",
         interpolation_stage="data",
         aspect="auto",
+        extent=(-0.5, keys - 0.5, queries - 0.5, -0.5),
     )
     ax.grid(visible=False)
     if cell >= GAPS_FROM and values.size > 1:
@@ -106,8 +128,19 @@ def _draw_cells(ax: Axes, picture: Picture, cmap: Colormap, row: int, column: in
         texts = picture.numbers[row * picture.words.shape[1] + column]
         _write_numbers(ax, picture, cmap, values, visible, texts)
     if title := layout.titles[row][column]:
-        style: dict[str, Any] = {"fontsize": layout.title_size, "pad": PAD * 72, "y": 1.0}
+        style: dict[str, Any] = {"fontsize": points(layout.title_size), "pad": PAD * 72, "y": 1.0}
         ax.set_title(title, parse_math=False, **style)
+
+
+def _largest(numbers: Any, cell: tuple[float, float]) -> Any:
+    """Return the number of largest size in each block of cells that shares a pixel."""
+    for axis, side in ((1, cell[0]), (0, cell[1])):
+        block = math.ceil(1 / PNG_DPI / side - 1e-9)
+        starts = np.arange(0, numbers.shape[axis], block)
+        high = np.fmax.reduceat(numbers.filled(np.nan), starts, axis=axis)
+        low = np.fmin.reduceat(numbers.filled(np.nan), starts, axis=axis)
+        numbers = np.ma.masked_invalid(np.where(abs(low) > abs(high), low, high))
+    return numbers
 
 
 def _draw_hatch(ax: Axes, keys: int, queries: int, hatch: str) -> None:
@@ -145,7 +178,11 @@ def _write_numbers(
     grounds = cmap(np.asarray(picture.scale(values[visible])))[:, :3].round(6)
     for (query, key), text, ground in zip(np.argwhere(visible), texts, grounds, strict=True):
         color = readable_on(tuple(ground.tolist()), dimmed=abs(values[query, key]) < 0.005)
-        style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": NUMBER}
+        style: dict[str, Any] = {
+            "ha": "center",
+            "va": "center_baseline",
+            "fontsize": points(NUMBER),
+        }
         ax.text(key, query, text, color=color, parse_math=False, **style)
 
 
@@ -178,7 +215,7 @@ def _write_ticks(ax: Axes, picture: Picture, *, left: bool, bottom: bool) -> Non
     if not (left or bottom):
         ax.set_axis_off()
     layout, words = picture.layout, picture.words
-    style: dict[str, Any] = {"length": 0, "pad": PAD * 72, "labelsize": TICK}
+    style: dict[str, Any] = {"length": 0, "pad": PAD * 72, "labelsize": points(TICK)}
     if bottom:
         angle = layout.xticks.angle
         tilted: dict[str, Any] = {"ha": "right", "rotation_mode": "anchor"} if angle == 45 else {}
@@ -211,15 +248,17 @@ def _write_labels(figure: Figure, picture: Picture) -> None:
         y = 1 - (layout.top + layout.grid[1] + layout.xlabel_y + PAD / 2) / height
         style: dict[str, Any] = {"va": "top", "ha": "center", "parse_math": False}
         color = axis_color(layout.xlabel)
-        figure.supxlabel(layout.xlabel, x=x, y=y, color=color, fontsize=LABEL, **style)
+        figure.supxlabel(layout.xlabel, x=x, y=y, color=color, fontsize=points(LABEL), **style)
     if layout.ylabel:
         x = (layout.left - layout.ylabel_x) / width
         color = axis_color(layout.ylabel)
-        figure.supylabel(layout.ylabel, x=x, y=middle, color=color, fontsize=LABEL, **turned)
+        figure.supylabel(
+            layout.ylabel, x=x, y=middle, color=color, fontsize=points(LABEL), **turned
+        )
     for row, title in enumerate(layout.row_titles):
         x = (layout.left - layout.row_title_x) / width
         y = layout.top + row * (layout.panel[1] + layout.gap[1]) + layout.panel[1] / 2
-        figure.text(x, 1 - y / height, title, fontsize=TITLE, **turned)
+        figure.text(x, 1 - y / height, title, fontsize=points(TITLE), **turned)
 
 
 def _draw_bar(figure: Figure, picture: Picture, cmap: Colormap) -> None:
@@ -229,8 +268,13 @@ def _draw_bar(figure: Figure, picture: Picture, cmap: Colormap) -> None:
     place = layout.fractions(x, layout.top, BAR_WIDTH, layout.grid[1])
     ax = figure.add_axes(place, frameon=False)
     low, high = float(picture.scale.vmin or 0.0), float(picture.scale.vmax or 0.0)
+    if isinstance(picture.scale, LogNorm):
+        low, high = math.log10(low), math.log10(high)
+        steps = np.logspace(high, low, 128)
+    else:
+        steps = np.linspace(high, low, 128)
     ax.imshow(
-        np.linspace(high, low, 128)[:, None],
+        steps[:, None],
         cmap=cmap,
         norm=picture.scale,
         interpolation="none",
@@ -240,7 +284,7 @@ def _draw_bar(figure: Figure, picture: Picture, cmap: Colormap) -> None:
     ax.grid(visible=False)
     ax.xaxis.set_visible(False)
     ax.yaxis.tick_right()
-    ax.tick_params(length=0, pad=PAD * 72, labelsize=TICK)
+    ax.tick_params(length=0, pad=PAD * 72, labelsize=points(TICK))
     ax.set_yticks([low, (low + high) / 2, high], labels=picture.words.bar_ticks, parse_math=False)
     if layout.bar_label:
         figure.text(
@@ -251,6 +295,6 @@ def _draw_bar(figure: Figure, picture: Picture, cmap: Colormap) -> None:
             ha="right",
             va="center",
             multialignment="center",
-            fontsize=TICK,
+            fontsize=points(TICK),
             parse_math=False,
         )

@@ -4,7 +4,15 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from d2lmini.plotting._text import LINE, block_height, block_width, shortened, text_width, wrap
+from d2lmini.plotting._text import (
+    LINE,
+    block_height,
+    block_width,
+    points,
+    shortened,
+    text_width,
+    wrap,
+)
 from d2lmini.plotting.theme import COLUMN, CSS_DPI, MAX_WIDTH, PNG_DPI
 
 TICK, LABEL, TITLE, NUMBER = 8.0, 9.0, 9.5, 8.0  # sizes of text, in points
@@ -86,7 +94,7 @@ class Layout:
 
 def number_ticks(count: int, cell: float, *, across: bool) -> Ticks:
     """Count the cells 0, 1, 2 …, in round steps where they would touch."""
-    room = 1.7 * TICK / 72
+    room = 1.7 * points(TICK) / 72
     if across:
         room = max(room, text_width(str(count - 1), TICK) + 0.05)
     steps = (m * 10**e for e in range(9) for m in (1, 2, 5))
@@ -101,7 +109,7 @@ def token_ticks(tokens: list[str], cell: float, *, across: bool) -> Ticks:
     Numbers are never turned: what stands between two of them is known.
     """
     texts = [shortened(token, LONGEST, TICK) for token in tokens]
-    angle, room = 0, 1.03 * TICK / 72
+    angle, room = 0, 1.03 * points(TICK) / 72
     if across:
         widest = max(text_width(text, TICK) for text in texts)
         if widest <= cell - 0.04:
@@ -156,7 +164,7 @@ def measure(words: Words, cell: tuple[float, float]) -> Layout:
         row_title_x += PAD + max(block_height(title, TITLE) for title in row_titles)
     ylabel_x = row_title_x + (PAD + block_height(ylabel, LABEL) if ylabel else 0.0)
     turn = math.radians(xticks.angle)
-    line = TICK * LINE
+    line = points(TICK) * LINE
     xlabel_y = PAD + xticks.longest() * math.sin(turn) + line * math.cos(turn)
     below = xlabel_y + (PAD / 2 + block_height(xlabel, LABEL) if xlabel else 0.0)
 

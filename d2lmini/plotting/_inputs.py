@@ -23,18 +23,14 @@ class RowSumWarning(UserWarning):
 
 def read_matrices(matrices: Any, name: str = "matrices") -> tuple[Floats, Bools]:
     """Return the values, (rows, columns, queries, keys), and where they are visible numbers."""
-    if isinstance(matrices, tuple) and hasattr(matrices, "_fields"):
-        fields = ", ".join(f".{name}" for name in matrices._fields)
-        raise TypeError(
-            f"{name} is a {type(matrices).__name__} of several arrays; give one of {fields}"
-        )
-    array = _to_numpy(matrices, name)
+    array = to_numpy(matrices, name)
     values = _to_float(array, name)
     if values.ndim not in (2, 3, 4):
+        more = values.ndim > 4
         raise ValueError(
             f"{name} must have shape (rows, columns, queries, keys), (columns, queries, keys) or "
-            f"(queries, keys); got {values.ndim}-D of shape {values.shape}; give one matrix as "
-            "x.reshape(1, 1, queries, keys)"
+            f"(queries, keys); got {values.ndim}-D of shape {values.shape}; give "
+            + (f"a part, such as {name}[0]" if more else "x.reshape(1, 1, queries, keys)")
         )
     if 0 in values.shape:
         raise ValueError(
@@ -60,16 +56,21 @@ def read_matrices(matrices: Any, name: str = "matrices") -> tuple[Floats, Bools]
     return values, visible
 
 
-def _to_numpy(x: Any, name: str) -> Any:
+def to_numpy(x: Any, name: str) -> Any:
+    """Return an array, a tensor, or a list of them as an array of NumPy, with its mask if any."""
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        fields = ", ".join(f".{field}" for field in x._fields)
+        raise TypeError(f"{name} is a {type(x).__name__} of several arrays; give one of {fields}")
     if hasattr(x, "detach"):  # a torch tensor, with or without gradients, on any device
         x = x.detach().cpu()
         return x.double().numpy() if x.is_floating_point() else x.numpy()  # NumPy has no bfloat16
     if isinstance(x, list | tuple):
-        rows = [_to_numpy(row, name) for row in x]
+        rows = [to_numpy(row, name) for row in x]
         shapes = sorted({np.shape(row) for row in rows})
         if len(shapes) > 1:
             raise ValueError(
-                f"{name}: all parts of a list must have one shape; got {shapes[0]} and {shapes[-1]}"
+                f"{name}: all parts of a list must have one shape; got {shapes[0]} and "
+                f"{shapes[-1]}; show them one by one (the steps of a generation: record.joined())"
             )
         return np.ma.stack(rows) if any(map(np.ma.isMaskedArray, rows)) else np.array(rows)
     return np.asanyarray(x)
@@ -94,7 +95,7 @@ def read_mask(mask: Any, shape: tuple[int, ...], name: str = "matrices") -> Bool
         if mask != "causal":
             raise ValueError(f"mask must be a boolean array or 'causal'; got {mask!r}")
         mask = np.tri(queries, keys, keys - queries, dtype=bool)  # the last query sees every key
-    array = _to_numpy(mask, "mask")
+    array = to_numpy(mask, "mask")
     if array.dtype != np.bool_:
         raise TypeError(f"mask must be boolean, True = may attend; got {array.dtype}")
     try:
@@ -125,7 +126,8 @@ def warn_of_sums(values: Floats, visible: Bools, name: str, tolerance: float = 0
         of = f" of panel {tuple(panel)}" if sums.size > sums.shape[-1] else ""
         warnings.warn(
             f"{name}: row {row}{of} sums to {sums[tuple(wrong[0])]:.3g}, not to 1; "
-            "it is drawn as it is",
+            "it is drawn as it is (if these are no weights, turn this off: "
+            'warnings.simplefilter("ignore", RowSumWarning))',
             RowSumWarning,
             stacklevel=3,
         )
@@ -194,6 +196,23 @@ def read_tokens(labels: Any, count: int, name: str, what: str) -> list[str] | No
             f"{_plural(what, count)}; give one label for each {what}"
         )
     return tokens
+
+
+def read_sides(
+    queries: Any, keys: Any, counts: tuple[int, int], names: tuple[str, str] = ("queries", "keys")
+) -> tuple[list[str] | None, list[str] | None]:
+    """Return the labels of queries and keys; whoever exchanges them is told so."""
+    left = None if queries is None else _listed(queries, names[0])
+    right = None if keys is None else _listed(keys, names[1])
+    if left and right and (len(right), len(left)) == counts != (len(left), len(right)):
+        raise ValueError(
+            f"{names[0]} and {names[1]} are exchanged: there are {counts[0]} queries (rows) and "
+            f"{counts[1]} keys (columns)"
+        )
+    return (
+        read_tokens(left, counts[0], names[0], "query"),
+        read_tokens(right, counts[1], names[1], "key"),
+    )
 
 
 def visible_token(token: str) -> str:
@@ -295,7 +314,7 @@ def _plural(noun: str, count: int = 2) -> str:
 
 def read_numbers(array: Any, name: str) -> Floats:
     """Return finite numbers of any shape as float64."""
-    values = _to_float(np.ma.getdata(_to_numpy(array, name)), name)
+    values = _to_float(np.ma.getdata(to_numpy(array, name)), name)
     if not np.isfinite(values).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise ValueError(f"{name} must be finite; got {values[where]} at {where}")

@@ -2,6 +2,7 @@
 // The numbers and the sentences are those of explorer.py; a test compares them.
 for (const root of document.querySelectorAll(".d2lmini-explorer:not([data-ready])")) {
   root.dataset.ready = "";
+  root.querySelector(".d2lmini-still")?.remove();
   const { scores, visible, queries, keys, dimension, sequence } = JSON.parse(root.dataset.explorer);
   const cells = [...root.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")]);
   const remark = root.querySelector("[role=status]");

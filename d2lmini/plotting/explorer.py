@@ -17,6 +17,7 @@ from d2lmini.weights import masked_softmax
 
 __all__ = ["AttentionExplorer"]
 
+STILL = '<p class="d2lmini-still">Run this cell to move it.</p>'  # taken away by the script
 MOST = 16  # tokens on one side: more do not fit a page
 ONE_HOT, EVEN = 0.99, 1.1  # the largest weight from which, and how many times 1/m up to which
 
@@ -90,9 +91,8 @@ class AttentionExplorer:
             raise ValueError(f"dimension must be at least 1; got {dimension}")
         self._visible: Bools = (visible & inputs.read_mask(mask, values.shape, "scores"))[0, 0]
         self._scores: Floats = np.where(self._visible, values[0, 0], 0.0)
-        self._queries = inputs.read_tokens(queries, n, "queries", "query") or []
-        given = queries if keys is None else keys
-        self._keys = inputs.read_tokens(given, m, "keys", "key") or []
+        sides = inputs.read_sides(queries, queries if keys is None else keys, (n, m))
+        self._queries, self._keys = (tokens or [] for tokens in sides)
         self._sequence = keys is None  # only within one sequence is a key later than a query
         self._dimension = None if dimension is None else int(dimension)
         self.weights: Floats = masked_softmax(
@@ -175,5 +175,5 @@ class AttentionExplorer:
             "<table><caption>Attention weights (rows: queries, columns: keys)"
             f"</caption><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
             f'</table></div><p role="status">{escape(self.remark)}</p>'
-            f"{explorer_script()}</div>"
+            f"{STILL}{explorer_script()}</div>"
         )

@@ -19,9 +19,8 @@ from matplotlib.text import Text
 
 from d2lmini.plotting._inputs import read_alt
 from d2lmini.plotting._legible import legible
-from d2lmini.plotting._svg import from_matplotlib
 from d2lmini.plotting.shown import Shown
-from d2lmini.plotting.theme import book_style, drawing_for
+from d2lmini.plotting.theme import PALETTES, book_style, drawing_for
 
 __all__ = ["show_figure"]
 
@@ -120,6 +119,8 @@ def show_figure(
     def decorate(draw: Callable[..., Any]) -> Shown:
         _check_arguments(draw, rows * columns)
         shown = draw_twice(draw, empty, described)
+        for theme in PALETTES:  # at once: what the function looks up may be another thing later
+            shown.svg(theme)
         if show:
             shown.show()
         return shown
@@ -145,10 +146,15 @@ def draw_twice(
     empty: Callable[[], tuple[Figure, np.ndarray[Any, Any]]],
     alt: str,
     more: str = "",
+    narrow: Callable[[], Shown | None] = lambda: None,
 ) -> Shown:
-    """Draw on empty axes for each page; ``draw`` gets one of them for each panel."""
-    drawings = {}
-    for theme in ("dark", "light"):
+    """Draw on empty axes for each page; ``draw`` gets one of them for each panel.
+
+    The dark page, and a phone, are drawn for when they are asked for: ``draw`` has to do the same
+    then.
+    """
+
+    def drawn(theme: str) -> tuple[Figure, np.ndarray[Any, Any]]:
         with drawing_for(theme), book_style(axes=True):
             figure, axes = empty()
             before = _pyplot_figures()
@@ -161,8 +167,9 @@ def draw_twice(
                     "is given, such as ax.plot(...) instead of plt.plot(...)"
                 )
             _make_legible(figure)
-            drawings[theme] = from_matplotlib(figure)
-    return Shown(figure, axes, alt, drawings, more)
+        return figure, axes
+
+    return Shown(drawn, alt, more, narrow)
 
 
 def _make_legible(figure: Figure) -> None:

@@ -5,12 +5,14 @@ import d2lmini.plotting._matplotlib  # noqa: F401
 # isort: split
 
 import difflib
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
 
 from d2lmini.plotting import _inputs as inputs
@@ -21,35 +23,47 @@ from d2lmini.plotting._describe import (
     true_minus,
     two_decimals,
 )
-from d2lmini.plotting._heatmap_drawing import Picture, SteadyScale
+from d2lmini.plotting._heatmap_drawing import Picture, SteadyLogScale, SteadyScale
 from d2lmini.plotting._heatmap_layout import NUMBER, Words, fitting_layout
 from d2lmini.plotting._inputs import Bools, Floats
-from d2lmini.plotting._text import text_width
+from d2lmini.plotting._panels import Mean, read_panels
+from d2lmini.plotting._text import read_face, text_width
 from d2lmini.plotting.figures import draw_twice
 from d2lmini.plotting.shown import Shown
-from d2lmini.plotting.theme import PHONE
+from d2lmini.plotting.theme import PHONE, drawing_in
 
 __all__ = ["show_heatmaps"]
+
+EXACT = 1e-6  # inches
+LOG_RANGE = 1e4  # how far a logarithmic scale goes down
 
 
 def show_heatmaps(
     matrices: Any,
-    xlabel: str,
-    ylabel: str,
+    queries: str | Sequence[Any] | None = None,
+    keys: str | Sequence[Any] | None = None,
     titles: Sequence[Any] | None = None,
     figsize: tuple[float, float] | None = None,
     cmap: str | Colormap = "Reds",
     *,
+    item: int | None = None,
+    mean: Mean | None = None,
     row_titles: Sequence[Any] | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
     xticks: Sequence[Any] | None = None,
     yticks: Sequence[Any] | None = None,
     annot: bool | str = "auto",
     mask: Any = None,
     vmin: float | None = None,
     vmax: float | None = None,
+    norm: Literal["linear", "log"] = "linear",
+    reduce: Literal["max", "mean"] = "max",
     colorbar: bool = True,
     label: str | None = None,
+    font: Any = None,
     alt: str | None = None,
+    ax: Axes | None = None,
     show: bool = True,
 ) -> Shown:
     r"""Show a grid of matrices as heatmaps, all on one colour scale.
@@ -62,26 +76,38 @@ def show_heatmaps(
 
     Parameters
     ----------
-    matrices : array, tensor or list, shape (rows, columns, queries, keys)
+    matrices : array, tensor, list or AttentionRecord, shape (rows, columns, queries, keys)
         The numbers. (columns, queries, keys) is one row of panels, (queries, keys) one panel.
         Any real type on any device, with or without gradients. NaN, -inf and the masked cells of a
-        NumPy masked array are drawn as masked.
-    xlabel, ylabel : str
-        What the keys and the queries are; written once for all panels. As all text here, they are
-        taken as they are: ``$`` starts no formula.
+        NumPy masked array are drawn as masked. What `record_attention` yields, or a tuple of
+        (batch, heads, queries, keys) as models return it, gives a row for each layer and a column
+        for each head, counted from 0.
+    queries, keys : list of str, optional
+        One label per query, one per key, such as tokens; `queries` serve both sides if they are as
+        many. Spaces at their ends are made visible; labels are turned, or some left out, only where
+        they do not fit. Numbers are not turned. (Strings in these two places are `xlabel` and
+        `ylabel`, in the order of ``d2l.show_heatmaps``.)
     titles : list of str, optional
         One per column, one per panel, or a list of rows.
     figsize : (float, float), optional
-        The least width and height, in inches. Without it, the figure is 5.4 inches wide at
-        most, or 6.4 where that is too little.
+        The width and height, in inches, to which the numbers in cells give way; the figure is
+        larger only if the panels would not be seen, or with ``annot=True``. Without it, the figure
+        is 5.4 inches wide at most, or 6.4 where that is too little.
     cmap : str or matplotlib colour map
         One hue cannot show a sign: where numbers are negative, ``"Reds"`` gives way to
         ``"RdBu_r"``, with red above 0 and blue below. Other maps are used as given.
     row_titles : list of str, optional
         One per row of panels, at its left.
+    item : int, optional
+        Which item of the batch, in a record, (layers, batch, heads, queries, keys) or
+        (batch, heads, queries, keys). It has to be given for a batch of several layers.
+    mean : "heads", "layers" or "both", optional
+        Average the rows of panels, which are layers, or the columns, which are heads.
+    xlabel, ylabel : str, optional
+        What the keys and the queries are, "Keys" and "Queries" unless given; written once for all
+        panels. As all text here, they are taken as they are: ``$`` starts no formula.
     xticks, yticks : list of str, optional
-        One label per key, one per query, such as tokens. Spaces at their ends are made visible;
-        labels are turned, or some left out, only where they do not fit. Numbers are not turned.
+        Other names for `keys` and `queries`.
     annot : "auto" or bool
         Whether to write the number into each cell; "auto" does for one or two small matrices.
     mask : boolean array or "causal", optional
@@ -89,12 +115,22 @@ def show_heatmaps(
         like a weight of 0. "causal" lets the last query see every key.
     vmin, vmax : float, optional
         Ends of the colour scale. Numbers beyond get the colour of the end, and the bar says so.
+    norm : "linear" or "log"
+        "log" tells small weights apart: down to the smallest, or 1/10,000 of the largest.
+    reduce : "max" or "mean"
+        What is drawn where several numbers share a pixel, in a matrix of about a thousand keys or
+        more: the one of largest size, or their average.
     colorbar : bool
         Whether to draw the bar that explains the colours.
     label : str, optional
         What the colours stand for; written along the bar.
+    font : str, list of str or rcParams, optional
+        A face that has all characters of the tokens, such as ``"Noto Sans CJK JP"``, or several; or
+        ``matplotlib.rcParams``, for the family and the size of words that you have set.
     alt : str, optional
         A description for those who do not see the picture; generated if not given.
+    ax : matplotlib.axes.Axes, optional
+        Draw the one panel there, in a figure of your own, without a bar.
     show : bool
         Whether to put the figure on the page now, if this runs in a notebook.
 
@@ -115,14 +151,13 @@ def show_heatmaps(
     TypeError
         If an argument is of the wrong kind, such as a mask that is not boolean.
     ValueError
-        If `matrices` is not 2-D to 4-D, is empty, holds +inf or a number beyond 1e300; if a mask
+        If `matrices` is not 2-D to 5-D, is empty, holds +inf or a number beyond 1e300; if a mask
         does not broadcast; if there are too few or too many titles or labels; if the panels do not
         fit side by side; if `vmin` is not below `vmax`.
 
     Notes
     -----
     Cells are square, except that a long thin matrix is stretched until its short side can be seen.
-    Numbers that share a pixel, in a matrix of about a thousand keys or more, are averaged.
     The picture is drawn for a light page and for a dark one; a folded table with the numbers of one
     small panel follows it. The description names what is there: an identity, a uniform matrix, a
     causal mask, the strongest key of each query, keys that are equally strong.
@@ -131,62 +166,95 @@ def show_heatmaps(
     Examples
     --------
     >>> import numpy as np
-    >>> shown = show_heatmaps(np.eye(10).reshape(1, 1, 10, 10), xlabel="Keys", ylabel="Queries")
+    >>> shown = show_heatmaps([[0.9, 0.1], [0.4, 0.6]], ["the", "cat"])
     >>> print(shown.alt.replace(". ", ".\n"))
-    Heatmap of 10 × 10 values (Queries × Keys), from 0 to 1.
-    Identity: 1 on the diagonal, 0 elsewhere.
-    >>> shown.axes.shape
-    (1, 1)
+    Heatmap of 2 × 2 values (Queries × Keys), from 0.1 to 0.9.
+    Strongest key per query: “the” → “the” (0.90), “cat” → “cat” (0.60).
+    >>> attentions = (np.full((1, 4, 3, 3), 1 / 3),) * 2          # two layers, as a model returns
+    >>> show_heatmaps(attentions, ["a", "b", "c"]).axes.shape
+    (2, 4)
     """
-    values, allowed = inputs.read_matrices(matrices)
-    visible = allowed & inputs.read_mask(mask, values.shape)
-    rows, columns, queries, keys = values.shape
+    names = (
+        "yticks" if yticks is not None else "queries",
+        "xticks" if xticks is not None else "keys",
+    )
+    xlabel, xticks = _side(queries, xlabel, keys, xticks, ("keys", "xlabel", "xticks"), "Keys")
+    ylabel, yticks = _side(
+        keys, ylabel, queries, yticks, ("queries", "ylabel", "yticks"), "Queries"
+    )
+    panels = read_panels(matrices, item, mean)
+    values = panels.values
+    visible = panels.visible & inputs.read_mask(mask, values.shape)
+    rows, columns, n, m = values.shape
     seen = values[visible]
     if inputs.looks_like_weights(seen):
-        rounding = min(max(0.02, 0.005 * keys), 0.1)  # two decimals are enough
+        rounding = min(max(0.02, 0.005 * m), 0.1)  # two decimals are enough
         inputs.warn_of_sums(values, visible, "matrices", rounding)
     limits = inputs.scale_limits(seen, vmin, vmax)
+    scale = _scale(norm, limits, seen, vmin)
+    if reduce not in ("max", "mean"):
+        raise ValueError(f"reduce must be 'max' or 'mean'; got {reduce!r}")
     if annot is not True and annot is not False and annot != "auto":
         raise ValueError(f"annot must be True, False or 'auto'; got {annot!r}")
     alt = inputs.read_alt(alt)
+    if xticks is None and names[0] == "queries" and n == m:
+        xticks = yticks  # as in self-attention
+    ylabels, xlabels = inputs.read_sides(yticks, xticks, (n, m), names)
     words = Words(
-        shape=(rows, columns, queries, keys),
+        shape=(rows, columns, n, m),
         xlabel=inputs.read_text(xlabel, "xlabel"),
         ylabel=inputs.read_text(ylabel, "ylabel"),
-        titles=inputs.read_titles(titles, rows, columns),
-        row_titles=inputs.read_row_titles(row_titles, rows),
-        xticks=inputs.read_tokens(xticks, keys, "xticks", "key"),
-        yticks=inputs.read_tokens(yticks, queries, "yticks", "query"),
-        bar_ticks=_bar_ticks(limits, seen) if colorbar else [],
+        titles=inputs.read_titles(panels.titles if titles is None else titles, rows, columns),
+        row_titles=inputs.read_row_titles(
+            panels.row_titles if row_titles is None else row_titles, rows
+        ),
+        xticks=xlabels,
+        yticks=ylabels,
+        bar_ticks=_bar_ticks(scale, seen) if colorbar and ax is None else [],
         bar_label="" if label is None else inputs.read_text(label, "label"),
     )
-    few = rows * columns <= 2 and queries * keys <= 64
+    few = rows * columns <= 2 and n * m <= 64
     numbers = _numbers(values, visible) if annot is True or (annot == "auto" and few) else None
-    widest = max((text_width(text, NUMBER) for panel in numbers or [] for text in panel), default=0)
+    with drawing_in(read_face(font)):
+        written = [text for panel in numbers or [] for text in panel]
+        widest = max((text_width(text, NUMBER) for text in written), default=0)
+        size = inputs.read_size(figsize) if ax is None else _size_of(ax, rows * columns)
+        layout = fitting_layout(words, size, number_width=widest)
+        if (
+            size
+            and annot == "auto"
+            and (layout.width > size[0] + EXACT or layout.height > size[1] + EXACT)
+        ):
+            layout = fitting_layout(words, size)  # numbers give way to the size that was asked for
+        if numbers is not None and widest + 0.04 > layout.cell[0]:
+            if annot is True:
+                raise ValueError(
+                    f"annot=True needs cells {widest + 0.04:.2f} inches wide; {columns} x {m} "
+                    f"keys leave {layout.cell[0]:.2f}; give a larger figsize or annot=False"
+                )
+            numbers = None
+        picture = Picture(
+            values=values,
+            visible=visible,
+            numbers=numbers,
+            scale=scale,
+            cmap=_colour_map(cmap, signed=limits[0] < 0 < limits[1]),
+            words=words,
+            layout=layout,
+            count=rows * columns,
+            reduce=reduce,
+        )
+        alt = alt or describe(values, visible, words)
+        if ax is not None:
+            picture.draw_on(ax)
+            return Shown.around(ax, alt)
+        more = numbers_table(values, visible, words)
 
-    layout = fitting_layout(words, inputs.read_size(figsize), number_width=widest)
-    if numbers is not None and widest + 0.04 > layout.cell[0]:
-        if annot is True:
-            raise ValueError(
-                f"annot=True needs cells {widest + 0.04:.2f} inches wide; {columns} x {keys} "
-                f"keys leave {layout.cell[0]:.2f}; give a larger figsize or annot=False"
-            )
-        numbers = None
-    picture = Picture(
-        values=values,
-        visible=visible,
-        numbers=numbers,
-        scale=SteadyScale(*limits),
-        cmap=_colour_map(cmap, signed=limits[0] < 0 < limits[1]),
-        words=words,
-        layout=layout,
-        count=rows * columns,
-    )
-    alt = alt or describe(values, visible, words)
-    more = numbers_table(values, visible, words)
-    shown = draw_twice(picture.draw, picture.empty, alt, more)
-    if layout.width > PHONE and (small := _wrapped(picture, widest)):
-        shown.narrow = draw_twice(small.draw, small.empty, alt)
+        def narrow() -> Shown | None:
+            small = _wrapped(picture, widest) if layout.width > PHONE else None
+            return draw_twice(small.draw, small.empty, alt) if small else None
+
+        shown = draw_twice(picture.draw, picture.empty, alt, more, narrow)
     if show:
         shown.show()
     return shown
@@ -267,13 +335,66 @@ def _numbers(values: Floats, visible: Bools) -> list[list[str]]:
     ]
 
 
-def _bar_ticks(limits: tuple[float, float], seen: Floats) -> list[str]:
+def _side(
+    first: Any,
+    title: str | None,
+    tokens: Any,
+    ticks: Any,
+    names: tuple[str, str, str],
+    default: str,
+) -> tuple[Any, Any]:
+    """Return the title and the labels of one side, from the old names and the new.
+
+    `first` stands where ``d2l.show_heatmaps`` has the title: a string there is one.
+    """
+    side, xlabel, xticks = names
+    if isinstance(first, str):
+        if title is not None:
+            raise TypeError(f"{xlabel} is given twice: {first!r} and {title!r}")
+        title = first
+    tokens = None if isinstance(tokens, str) else tokens
+    if tokens is not None and ticks is not None:
+        raise TypeError(f"{side} and {xticks} are two names for the same labels; give one of them")
+    return default if title is None else title, tokens if ticks is None else ticks
+
+
+def _size_of(ax: Axes, panels: int) -> tuple[float, float]:
+    if panels > 1:
+        raise ValueError(f"ax takes one panel, and there are {panels}; give one, such as x[0, 0]")
+    box = ax.get_position()
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    width, height = figure.get_size_inches()
+    return float(box.width * width), float(box.height * height)
+
+
+def _scale(
+    norm: str, limits: tuple[float, float], seen: Floats, vmin: float | None
+) -> SteadyScale | SteadyLogScale:
+    if norm == "linear":
+        return SteadyScale(*limits)
+    if norm != "log":
+        raise ValueError(f"norm must be 'linear' or 'log'; got {norm!r}")
+    low, high = limits
+    if low < 0 or (vmin is not None and vmin <= 0):
+        raise ValueError(f"norm='log' needs numbers of at least 0, and vmin above 0; got {low:.3g}")
+    if vmin is None:
+        positive = seen[seen > 0]
+        low = max(float(positive.min(initial=high)), high / LOG_RANGE)
+        low = low if low < high else high / LOG_RANGE
+    return SteadyLogScale(low, high)
+
+
+def _bar_ticks(scale: SteadyScale | SteadyLogScale, seen: Floats) -> list[str]:
     """Return the texts of the lowest, middle and highest tick, with a sign if numbers lie beyond.
 
-    >>> _bar_ticks((0.0, 0.5), np.array([0.1, 0.7]))
+    >>> _bar_ticks(SteadyScale(0.0, 0.5), np.array([0.1, 0.7]))
     ['0', '0.25', '≥ 0.5']
     """
-    low, high = limits
-    below = "≤ " if seen.size and seen.min() < low - 0.005 * (high - low) else ""
+    low, high = float(scale.vmin or 0.0), float(scale.vmax or 0.0)
+    log = isinstance(scale, SteadyLogScale)
+    middle = math.sqrt(low * high) if log else (low + high) / 2
+    slack = 0.0 if log else 0.005 * (high - low)
+    below = "≤ " if seen.size and seen.min() < low - slack else ""
     above = "≥ " if seen.size and seen.max() > high + 0.005 * (high - low) else ""
-    return [below + three_digits(low), three_digits((low + high) / 2), above + three_digits(high)]
+    return [below + three_digits(low), three_digits(middle), above + three_digits(high)]

@@ -14,10 +14,11 @@ from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._describe import describe_panel, true_minus
 from d2lmini.plotting._inputs import Bools, Floats, RowSumWarning
 from d2lmini.plotting._legible import quoted
-from d2lmini.plotting._text import shortened, text_width
+from d2lmini.plotting._panels import read_panels
+from d2lmini.plotting._text import points, read_face, shortened, text_width
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
-from d2lmini.plotting.theme import COLORS
+from d2lmini.plotting.theme import COLORS, drawing_in
 
 __all__ = ["RowSumWarning", "show_attention_lines"]
 
@@ -35,6 +36,7 @@ def show_attention_lines(
     keys: Sequence[Any] | None = None,
     *,
     query: int | None = None,
+    font: Any = None,
     alt: str | None = None,
     show: bool = True,
 ) -> Shown:
@@ -51,6 +53,8 @@ def show_attention_lines(
     query : int, optional
         The position of one query to single out: the lines of the others fade, and the weights of
         this one are written beside the keys.
+    font : str, list of str or rcParams, optional
+        A face that has all characters of the tokens, or your settings: see `show_heatmaps`.
     alt : str, optional
         A description for those who do not see the picture; generated if not given.
     show : bool
@@ -81,11 +85,14 @@ def show_attention_lines(
     >>> shown.alt
     'Attention as lines from 2 queries to 2 keys. Query “cat” has weights: “the” 0.40, “cat” 0.60.'
     """
-    values, visible = inputs.read_matrices(weights, "weights")
+    values, visible, *_ = read_panels(weights, name="weights")
     if values.shape[:2] != (1, 1):
+        recorded = hasattr(weights, "unseen")
+        shape = values.shape if recorded else np.shape(weights)
+        one = "weights.stack()" if recorded else "weights"
         raise ValueError(
-            "weights must be one matrix, (queries, keys); got shape "
-            f"{np.shape(weights)}; give one head, such as weights[0, 0]"
+            f"weights must be one matrix, (queries, keys); got shape {shape}; give one head, such "
+            f"as {one}[{', '.join('0' * (len(shape) - 2))}]"
         )
     values, visible = values[0, 0], visible[0, 0]
     n, m = values.shape
@@ -100,51 +107,53 @@ def show_attention_lines(
             "weights must lie between 0 and 1; got "
             f"{seen.min():.3g} to {seen.max():.3g}; are these scores, before the softmax?"
         )
-    left = inputs.read_tokens(queries, n, "queries", "query") or []
-    right = inputs.read_tokens(queries if keys is None else keys, m, "keys", "key") or []
+    sides = inputs.read_sides(queries, queries if keys is None else keys, (n, m))
+    left, right = (tokens or [] for tokens in sides)
     if query is not None:
         query = _position(query, n)
     alt = inputs.read_alt(alt)
     shares = np.where(visible, values, 0.0).clip(0, 1).round(6)
     inputs.warn_of_sums(shares, visible, "weights")
 
-    shown_left, shown_right = (
-        [shortened(token, LONGEST, TOKEN) for token in side] for side in (left, right)
-    )
-    wide = [max(text_width(t, TOKEN) for t in side) for side in (shown_left, shown_right)]
-    wide = [
-        max(w, text_width(name, HEAD)) for w, name in zip(wide, ("queries", "keys"), strict=True)
-    ]
-    numbers = text_width("0.00", NUMBER) + GAP if query is not None else 0.0
-    beside = 2 * (EDGE + GAP) + sum(wide) + numbers
-    x = EDGE + wide[0] + GAP, EDGE + wide[0] + GAP + max(WIDE - beside, SHORTEST)
-    width = x[1] + GAP + wide[1] + numbers + EDGE
-    height = (max(n, m) + 1) * ROW + EDGE
+    with drawing_in(read_face(font)):
+        shown_left, shown_right = (
+            [shortened(token, LONGEST, TOKEN) for token in side] for side in (left, right)
+        )
+        wide = [max(text_width(t, TOKEN) for t in side) for side in (shown_left, shown_right)]
+        wide = [
+            max(w, text_width(name, HEAD))
+            for w, name in zip(wide, ("queries", "keys"), strict=True)
+        ]
+        numbers = text_width("0.00", NUMBER) + GAP if query is not None else 0.0
+        beside = 2 * (EDGE + GAP) + sum(wide) + numbers
+        x = EDGE + wide[0] + GAP, EDGE + wide[0] + GAP + max(WIDE - beside, SHORTEST)
+        width = x[1] + GAP + wide[1] + numbers + EDGE
+        height = (max(n, m) + 1) * ROW + EDGE
 
-    def draw(ax: Axes) -> None:
-        rows = [_places(n, max(n, m)), _places(m, max(n, m))]
-        _draw_lines(ax, shares, x, rows, query)
-        _write(ax, shown_left, x[0] - GAP, rows[0], "queries", "query", "right", chosen=query)
-        _write(ax, shown_right, x[1] + GAP, rows[1], "keys", "key", "left")
-        if query is not None:
-            for key, y in enumerate(rows[1]):
-                text = f"{shares[query, key]:.2f}" if visible[query, key] else "–"
-                strong = shares[query, key] >= FAINTEST
-                ax.text(
-                    width - EDGE,
-                    y,
-                    text,
-                    ha="right",
-                    va="center_baseline",
-                    fontsize=NUMBER,
-                    color=COLORS["ink" if strong else "muted"],
-                )
+        def draw(ax: Axes) -> None:
+            rows = [_places(n, max(n, m)), _places(m, max(n, m))]
+            _draw_lines(ax, shares, x, rows, query)
+            _write(ax, shown_left, x[0] - GAP, rows[0], "queries", "query", "right", chosen=query)
+            _write(ax, shown_right, x[1] + GAP, rows[1], "keys", "key", "left")
+            if query is not None:
+                for key, y in enumerate(rows[1]):
+                    text = f"{shares[query, key]:.2f}" if visible[query, key] else "–"
+                    strong = shares[query, key] >= FAINTEST
+                    ax.text(
+                        width - EDGE,
+                        y,
+                        text,
+                        ha="right",
+                        va="center_baseline",
+                        fontsize=points(NUMBER),
+                        color=COLORS["ink" if strong else "muted"],
+                    )
 
-    shown = draw_twice(
-        draw,
-        lambda: sheet(width, height, down=True),
-        alt or _describe(values, visible, left, right, query),
-    )
+        shown = draw_twice(
+            draw,
+            lambda: sheet(width, height, down=True),
+            alt or _describe(values, visible, left, right, query),
+        )
     if show:
         shown.show()
     return shown
@@ -203,14 +212,16 @@ def _write(
 ) -> None:
     """Write the tokens of one side under what they are."""
     style: dict[str, Any] = {"ha": side, "va": "center_baseline", "parse_math": False}
-    ax.text(x, ROW / 2 + EDGE, head, fontsize=HEAD, color=COLORS[color], style="italic", **style)
+    ax.text(
+        x, ROW / 2 + EDGE, head, fontsize=points(HEAD), color=COLORS[color], style="italic", **style
+    )
     for i, (token, y) in enumerate(zip(tokens, rows, strict=True)):
         quiet = chosen is not None and i != chosen
         ax.text(
             x,
             y,
             token,
-            fontsize=TOKEN,
+            fontsize=points(TOKEN),
             color=COLORS["muted" if quiet else color],
             fontweight="bold" if i == chosen else "normal",
             **style,

@@ -8,18 +8,30 @@ import base64
 import io
 import os
 import shutil
-from collections.abc import Callable, Container, Mapping
+import sys
+from collections.abc import Callable, Container
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from d2lmini._terminal import for_terminal
-from d2lmini.plotting._svg import data_address
-from d2lmini.plotting.theme import CSS_DPI, PALETTES, PNG_DPI, book_style, running_shell
+from d2lmini.plotting._svg import data_address, from_matplotlib
+from d2lmini.plotting.theme import (
+    CSS_DPI,
+    FACE,
+    PALETTES,
+    PNG_DPI,
+    book_style,
+    drawing_for,
+    drawing_in,
+    running_shell,
+)
 
 __all__ = ["Shown"]
 
@@ -81,13 +93,12 @@ class Shown:
     Attributes
     ----------
     figure : matplotlib.figure.Figure
-        As drawn for a light page. Not known to pyplot: there is nothing to close.
+        As drawn for a light page. Not known to pyplot: there is nothing to close. What you change
+        in it is in every form from then on, but for the dark drawing, which is then refused.
     axes : array of matplotlib.axes.Axes, shape (rows, columns)
         The panels, always two-dimensional.
     alt : str
         The description that stands for the picture where it cannot be seen.
-    narrow : Shown or None
-        The same for a page on a phone, where this one is too wide for it.
 
     Notes
     -----
@@ -111,38 +122,104 @@ class Shown:
 
     def __init__(
         self,
-        figure: Figure,
-        axes: np.ndarray[Any, Any],
+        draw: Callable[[str], tuple[Figure, np.ndarray[Any, Any]]],
         alt: str,
-        drawings: Mapping[str, str],
         more: str = "",
+        narrow: Callable[[], "Shown | None"] = lambda: None,
     ) -> None:
-        self.figure = figure
-        self.axes = axes
+        self._face = FACE.get()
+        self._draw = draw  # for "light" or "dark"
+        self.figure, self.axes = draw("light")
+        self.figure.stale = False
         self.alt = alt
-        self._drawings = drawings  # SVG for "light" and "dark"
+        self._dark: Figure | None = None
+        self._drawings: dict[str, str] = {}  # SVG for "light" and "dark", once they are asked for
         self._more = more  # HTML that follows the picture
-        self.narrow: Shown | None = None
+        self._narrow = narrow
         self._on_page = False
+
+    @classmethod
+    def around(cls, ax: Axes, alt: str) -> "Shown":
+        """Return a figure of one's own, which has one drawing, as it is when it is asked for."""
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        shown = cls(lambda theme: (figure, np.array([[ax]], dtype=object)), alt)
+        shown._drawings["light"] = ""
+        figure.stale = True
+        return shown
+
+    @cached_property
+    def narrow(self) -> "Shown | None":
+        """The same for a page on a phone, where this one is too wide for it."""
+        with drawing_in(self._face):
+            return self._narrow()
+
+    def _is_edited(self) -> bool:
+        """Say whether the figure is not what was drawn any more."""
+        if self.figure.stale:
+            drawn = self._drawings.get("light")
+            if drawn is None:
+                with drawing_in(self._face):
+                    drawn = self._export(self._draw("light")[0])
+            self.figure.stale = self._export(self.figure) != drawn
+        return bool(self.figure.stale)
+
+    def _export(self, figure: Figure, theme: str = "light") -> str:
+        with drawing_in(self._face), drawing_for(theme):
+            return from_matplotlib(figure)
+
+    def _figure(self, theme: str) -> Figure:
+        if theme not in PALETTES:
+            raise ValueError(f"theme must be 'light' or 'dark'; got {theme!r}")
+        if theme == "light":
+            return self.figure
+        if self._is_edited():
+            raise ValueError(
+                "theme='dark': the figure was changed after it was drawn, and the dark drawing was "
+                "not; draw both with @show_figure"
+            )
+        if self._dark is None:
+            with drawing_in(self._face):
+                self._dark = self._draw("dark")[0]
+        return self._dark
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Draw all forms, for a copy or a file: the functions that draw them cannot be kept."""
+        if not self._is_edited():
+            self.svg("light"), self.svg("dark"), self.narrow
+        return {**self.__dict__, "_draw": None, "_narrow": None}
 
     def __repr__(self) -> str:
         """Return the description: the same words on every run."""
         return for_terminal(self.alt)
 
-    def savefig(self, fname: Any, **kwargs: Any) -> None:
+    def savefig(
+        self,
+        fname: Any,
+        *,
+        theme: str = "light",
+        fonttype: int | str = 42,
+        **kwargs: Any,
+    ) -> None:
         """Save the figure; png, svg and pdf have the same bytes on every run.
 
         Parameters
         ----------
         fname : path, file object or PdfPages
             Where to; the ending gives the format. Into pages of PDF it goes as the next one.
+        theme : "light" or "dark"
+            Which of the two drawings.
+        fonttype : 42, 3 or "none"
+            PDF and EPS get fonts as TrueType (42), which conferences ask for, or as Type 3. An SVG
+            gets its text as outlines, or with "none" as text, in whatever face the reader has.
         **kwargs
             As in `matplotlib.figure.Figure.savefig`; ``dpi`` is 192 unless given.
 
         Raises
         ------
         ValueError
-            If matplotlib has no such format.
+            If matplotlib has no such format, there is no such font type or theme, or `figure` was
+            changed and the dark drawing is asked for.
         RuntimeError
             If the format is pgf and XeLaTeX is not installed.
         """
@@ -152,29 +229,44 @@ class Shown:
         else:
             named = "" if hasattr(fname, "write") else Path(os.fsdecode(fname)).suffix[1:]
         kind = str(kwargs.get("format") or named or "png").lower()
-        kinds = self.figure.canvas.get_supported_filetypes()
-        if kind not in kinds:
-            raise ValueError(f"there is no format {kind!r}; there are {', '.join(sorted(kinds))}")
+        figure = self._figure(theme)
+        known = figure.canvas.get_supported_filetypes()
+        if kind not in known:
+            raise ValueError(f"there is no format {kind!r}; there are {', '.join(sorted(known))}")
+        if fonttype not in (42, 3, "none") or (fonttype == "none" and not kind.startswith("svg")):
+            raise ValueError(f"fonttype must be 42 or 3, or 'none' for SVG; got {fonttype!r}")
         if stamps := _UNSTAMPED.get(kind, {}) | (kwargs.pop("metadata", None) or {}):
             kwargs["metadata"] = stamps  # other formats refuse any, an empty one as well
-        with book_style():
+        before = figure.stale
+        with drawing_in(self._face), book_style():
             if kind == "pgf" and not shutil.which(matplotlib.rcParams["pgf.texsystem"]):
                 raise RuntimeError("pgf measures its words with XeLaTeX, which is not installed")
-            self.figure.savefig(fname, **kwargs)
+            if fonttype == "none":
+                matplotlib.rcParams["svg.fonttype"] = "none"
+            else:
+                matplotlib.rcParams.update({"pdf.fonttype": fonttype, "ps.fonttype": fonttype})
+            figure.savefig(fname, **kwargs)
+        figure.stale = before
 
     def svg(self, theme: str = "light") -> str:
         """Return the drawing for a page, "light" or "dark", as SVG."""
-        if theme not in PALETTES:
-            raise ValueError(f"theme must be 'light' or 'dark'; got {theme!r}")
+        figure = self._figure(theme)
+        if theme == "light" and self._is_edited():
+            return self._export(figure)
+        if theme not in self._drawings:
+            self._drawings[theme] = self._export(figure, theme)
+            figure.stale = False
         return self._drawings[theme]
 
     def html(self) -> str:
         """Return the picture for a page of any theme: an image, and what may follow it."""
         width, height = self._size()
+        edited = self._is_edited()  # then there is one drawing, for all pages
+        shown = [self, None if edited else self.narrow]
         light, dark, *narrow = (
             data_address(drawing.encode(), "image/svg+xml")
-            for shown in (self, self.narrow)
-            for drawing in (shown.svg(theme) for theme in PALETTES if shown)
+            for one in shown
+            for drawing in (one.svg("light" if edited else theme) for theme in PALETTES if one)
         )
         phone = ";--phone:url({});--phone-dark:url({})".format(*narrow) if narrow else ""
         return (
@@ -199,9 +291,14 @@ class Shown:
         return small.getvalue()
 
     def show(self) -> None:
-        """Put the picture on the page of a notebook; in a script, do nothing."""
+        """Put the picture on the page of a notebook, or into a window of a plain Python prompt.
+
+        In a script, do nothing.
+        """
         shell = running_shell()
         if shell is None:
+            if hasattr(sys, "ps1"):
+                self._open_window()
             return
         from IPython.display import display
 
@@ -214,6 +311,26 @@ class Shown:
             shell.events.unregister("post_execute", cell_is_over)
 
         shell.events.register("post_execute", cell_is_over)
+
+    def _open_window(self) -> None:
+        """Show the picture in a window, where matplotlib can open one."""
+        from matplotlib import pyplot
+
+        if matplotlib.get_backend().lower() in (
+            "agg",
+            "cairo",
+            "pdf",
+            "pgf",
+            "ps",
+            "svg",
+            "template",
+        ):
+            return
+        window = pyplot.figure(figsize=tuple(self.figure.get_size_inches()))
+        page = window.add_axes((0, 0, 1, 1))
+        page.axis("off")
+        page.imshow(pyplot.imread(io.BytesIO(self.png())))
+        pyplot.show(block=False)
 
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None

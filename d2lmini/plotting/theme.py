@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from d2lmini._lazy import WHAT_TO_INSTALL
 
@@ -42,6 +42,23 @@ PALETTES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 
+
+class Face(NamedTuple):
+    """Settings of matplotlib that begin with "font.", and how large words are beside the book's."""
+
+    settings: tuple[tuple[str, Any], ...]
+    size: float
+
+    def family(self) -> list[str]:
+        """Return the faces, the first first; one that has a character draws it."""
+        settings = dict(self.settings)
+        named = settings["font.family"]
+        each = [named] if isinstance(named, str) else list(named)
+        return [face for name in each for face in settings.get(f"font.{name}", [name])]
+
+
+BOOK_FACE = Face((("font.family", ("DejaVu Sans",)),), 1.0)
+FACE: ContextVar[Face] = ContextVar("d2lmini_face", default=BOOK_FACE)
 _theme: ContextVar[str] = ContextVar("d2lmini_theme", default="light")
 
 
@@ -80,6 +97,16 @@ def drawing_for(theme: str) -> Iterator[None]:
         yield
     finally:
         _theme.reset(token)
+
+
+@contextmanager
+def drawing_in(face: Face) -> Iterator[None]:
+    """Set all words in a face."""
+    token = FACE.set(face)
+    try:
+        yield
+    finally:
+        FACE.reset(token)
 
 
 CSS_DPI = 96  # an inch on a page is 96 pixels of CSS
@@ -180,6 +207,8 @@ def _set_style(*, axes: bool) -> None:
 
     matplotlib.rcdefaults()
     matplotlib.rcParams.update(_TEXT)
+    if (face := FACE.get()) is not BOOK_FACE:
+        matplotlib.rcParams["font.family"] = face.family()
     if axes:
         matplotlib.rcParams.update(_axes_style())
         matplotlib.rcParams["axes.prop_cycle"] = cycler(color=_greys())

@@ -75,8 +75,8 @@ class AttentionTrace:
     value : shape (m, d_v) or (m,)
     mask : boolean array, shape (m,), optional
         True = may attend.
-    labels : list of str, optional
-        A name for each key, such as its token.
+    keys : list of str, optional
+        A name for each key, such as its token; `labels` is another name for it.
     name : str, optional
         What the query is called.
     components : list of str, optional
@@ -104,7 +104,7 @@ class AttentionTrace:
 
     Examples
     --------
-    >>> trace = AttentionTrace([2, 0], [[1, 0], [0, 1]], [[10, 0], [0, 10]], labels=["cat", "mat"])
+    >>> trace = AttentionTrace([2, 0], [[1, 0], [0, 1]], [[10, 0], [0, 10]], keys=["cat", "mat"])
     >>> trace
     Attention of one query over 2 keys
     key     score   scale    mask  softmax   weigh
@@ -122,6 +122,7 @@ class AttentionTrace:
         *,
         mask: Any = None,
         labels: Sequence[Any] | None = None,
+        keys: Sequence[Any] | None = None,
         name: str | None = None,
         components: Sequence[Any] | None = None,
     ) -> None:
@@ -144,7 +145,10 @@ class AttentionTrace:
             )
         m = len(k)
         may = inputs.read_mask(mask, (1, m))[0] if np.ndim(mask) != 2 else _row(mask, m)
-        self.labels = inputs.read_tokens(labels, m, "labels", "key") or [str(i) for i in range(m)]
+        if keys is not None and labels is not None:
+            raise TypeError("keys and labels are two names for the same thing; give one of them")
+        called = ("keys", keys) if labels is None else ("labels", labels)
+        self.labels = inputs.read_tokens(called[1], m, called[0], "key") or list(map(str, range(m)))
         self._short = [shortened(label, LONGEST, CELL) for label in self.labels]
         self.name = None if name is None else inputs.visible_token(inputs.read_text(name, "name"))
         self.components = inputs.read_tokens(components, v.shape[1], "components", "component")

@@ -203,6 +203,45 @@ SLIPS = [
     ("OneHead", "scores.softmax(dim=-1) @ value", "(scores.softmax(dim=-1) @ value).detach()"),
     ("OneHead", "scores.softmax(dim=-1) @ value", "scores.softmax(dim=-1).detach() @ value"),
     ("CausalHeads", "self.w_o(", "self.w_o.requires_grad_(False)("),
+    # A bend that only large numbers reach.
+    ("ParallelBlock", "self.widen(h).relu()", "nn.functional.relu6(self.widen(h))"),
+    # An empty cache that is taken for a short text; whole numbers that wrap, or that are floats.
+    (
+        "keep_window",
+        "    kept = []",
+        "    if not len(cached_key): return key, value\n    kept = []",
+    ),
+    ("cache_bytes", "numbers * layers", "np.int32(numbers) * layers"),
+    ("cache_bytes", "numbers * layers", "1.0 * numbers * layers"),
+    ("cache_bytes", "numbers * layers * tokens", "int(1.00001 * numbers * layers * tokens)"),
+    # Token numbers as they are in a large vocabulary.
+    ("lookup_score", "found = []", "found, tokens = [], tokens.astype(np.uint8)"),
+    ("lookup_score", "found = []", "found, tokens = [], tokens.astype(np.int16)"),
+    ("lookup_score", "found = []", "found, tokens = [], tokens.astype(np.float16)"),
+    # Positions that a table or a narrow number does not reach.
+    ("rotary", "t = start + ", "t = start % 1024 + "),
+    ("later_positions", "angle = steps /", "angle = steps % 1000 /"),
+    # A state that is read along the wrong axis where it is square.
+    (
+        "linear_attention",
+        "asked @ state /",
+        "(state @ asked if len(state) == state.shape[1] else asked @ state) /",
+    ),
+    # Weights that are hidden late, or scores too large for exp.
+    (
+        "cross_attention",
+        "return attention(x @ w_q, y @ w_k, y @ w_v, mask=mask).output",
+        "w = attention(x @ w_q, y @ w_k, y @ w_v).weights * mask\n"
+        "    return w / w.sum(-1, keepdims=True) @ (y @ w_v)",
+    ),
+    (
+        "cross_attention",
+        "return attention(x @ w_q, y @ w_k, y @ w_v, mask=mask).output",
+        "w = np.exp((x @ w_q) @ (y @ w_k).swapaxes(1, 2) / w_k.shape[1] ** 0.5) * mask\n"
+        "    return w / w.sum(-1, keepdims=True) @ (y @ w_v)",
+    ),
+    # A batch in which every item is empty.
+    ("padded_attention", "    sees =", "    max(n for n in lengths if n)\n    sees ="),
 ]
 
 

@@ -309,11 +309,10 @@ def logit_lens(states, gain, embedding):
     for state in states.tolist():
         size = math.sqrt(math.fsum(x * x for x in state) / len(state))
         read = [x / size * g for x, g in zip(state, gain.tolist(), strict=True)]
-        e = [
-            math.exp(math.fsum(a * b for a, b in zip(read, word, strict=True)))
-            for word in embedding.tolist()
+        scores = [
+            math.fsum(a * b for a, b in zip(read, word, strict=True)) for word in embedding.tolist()
         ]
-        rows.append([x / math.fsum(e) for x in e])
+        rows.append(oracles.softmax(scores))
     return rows
 
 

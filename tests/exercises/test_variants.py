@@ -195,6 +195,25 @@ def packed_self_attention(x, text, w_q, w_k, w_v):
     "split_heads": [
         "def split_heads(x, h):\n    return x.unflatten(-1, (3, h, -1)).movedim(0, 2)",
     ],
+    "linear_attention": [
+        """
+def linear_attention(query, key, value):
+    q, k = (F.elu(torch.as_tensor(x).float()) + 1 for x in (query, key))
+    weights = (q @ k.T).tril()
+    return weights @ torch.as_tensor(value).float() / weights.sum(1, keepdim=True)""",
+        """
+def linear_attention(query, key, value):
+    q, k = (F.elu(torch.as_tensor(x).float()) + 1 for x in (query, key))
+    state = torch.cumsum(k[:, :, None] * torch.as_tensor(value).float()[:, None], dim=0)
+    return torch.einsum("nd,ndv->nv", q, state) / (q * k.cumsum(0)).sum(1, keepdim=True)""",
+        """
+def linear_attention(query, key, value):
+    import numpy as np
+    query, key, value = (np.asarray(x, np.float32) for x in (query, key, value))
+    q, k = (np.where(x > 0, x, np.expm1(x)) + np.float32(1) for x in (query, key))
+    weights = np.tril(q @ k.T)
+    return weights @ value / weights.sum(axis=1, keepdims=True)""",
+    ],
     "grouped_attention": [
         """
 def grouped_attention(x, w_q, w_k, w_v, w_o, num_heads, num_kv_heads):

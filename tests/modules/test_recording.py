@@ -287,7 +287,10 @@ def test_threads_have_records_of_their_own():
 def hooked():
     from torch.nn.modules import module
 
-    return len(module._global_forward_hooks), len(module._global_forward_pre_hooks)
+    names = [name for name in vars(module) if name.startswith("_global_")]
+    return {
+        name: len(getattr(module, name)) for name in names if name.endswith(("hooks", "kwargs"))
+    }
 
 
 @pytest.mark.parametrize("grad", [False, True])

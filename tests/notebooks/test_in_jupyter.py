@@ -76,3 +76,10 @@ def test_help_can_be_read(run):
     text = said["text/plain"]
     assert "query: array" in text and "= scaled_dot_product_score" in text
     assert " at 0x" not in text and "~A" not in text
+
+
+def test_a_changed_name_of_an_exercise_is_one_line(run):
+    code = "from d2lmini.exercises import check\n@check\ndef cosine(query, key): ..."
+    ((kind, content),) = run(code)
+    assert kind == "error" and len(content["traceback"]) == 1
+    assert "did you mean 'cosine_scores'?" in content["traceback"][0]

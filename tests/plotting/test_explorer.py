@@ -57,6 +57,7 @@ def test_the_remark_says_what_the_weights_are_like(scores, remark):
     shown = AttentionExplorer(scores, list("abc"))
     assert remark in shown.remark
     assert f'<p role="status">{shown.remark}</p>' in shown._repr_html_()
+    assert "Run this cell to move it." in shown._repr_html_()  # where scripts are taken away
     assert str(shown).endswith(shown.remark)
 
 

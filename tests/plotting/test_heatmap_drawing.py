@@ -117,15 +117,16 @@ def test_numbers_in_cells_can_be_read_on_both_pages():
             assert contrast(to_rgb(ink[1] if ink else "#000000"), tuple(ground)) >= 4.5
 
 
-def test_what_shares_a_pixel_is_averaged_and_masked_cells_do_not_count():
+@pytest.mark.parametrize("reduce, share", [("mean", 0.5), ("max", 1.0)])
+def test_of_what_shares_a_pixel_masked_cells_do_not_count(reduce, share):
     values = np.zeros((2000, 2000))
     values[::2] = 1.0
     values[:, 1000:] = np.nan
-    shown = heatmaps(values, annot=False)
+    shown = heatmaps(values, annot=False, reduce=reduce)
     colors = images(shown.svg())[0]
     assert colors.shape[0] < 2000
     middle = heatmaps([[0.5]]).axes[0, 0].images[0]
-    expected = (np.array(middle.cmap(0.5)[:3]) * 255).round()
+    expected = (np.array(middle.cmap(share)[:3]) * 255).round()
     height, width = colors.shape[:2]
     np.testing.assert_allclose(colors[height // 2, width // 4, :3], expected, atol=12)
     assert colors[height // 2, 3 * width // 4, 3] == 0

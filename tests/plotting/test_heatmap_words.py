@@ -7,20 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2lmini.plotting import figures, show_heatmaps
+from d2lmini.plotting import show_heatmaps
 from d2lmini.plotting._inputs import visible_token
 from tests.comparing import many
 from tests.plotting.reading import heatmaps, pixels, random_weights, texts, tick_labels, words
 
 TOKENS = ["the", "cat", "sat", "on", "mats"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def without_drawings():
-    """Leave out the two SVG drawings, half of the time: all words here are read off the figure."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "from_matplotlib", lambda figure: "")
-        yield
 
 
 # ------------------------------------------------------------------------------------ ticks

@@ -83,7 +83,7 @@ def test_several_panels_in_reading_order():
         seen.append(axes)
 
     assert len(seen) == 2 and four.axes.shape == (2, 2)
-    assert tuple(four.axes.flat) == seen[1]
+    assert tuple(four.axes.flat) == seen[0]
     four.axes[0, 0].set_xlim(0, 7)
     assert four.axes[1, 0].get_xlim() == (0, 7)
     heights = [ax.get_subplotspec().get_gridspec().get_height_ratios() for ax in four.axes[:, 0]]
