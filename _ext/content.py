@@ -3,12 +3,14 @@
     ```{drawing} idea         a figure of drawings.py; below it stands its caption
     ```{explorable} lookup    a drawing of explorables.py that answers to the reader
     ```{facts} pins           Markdown of facts.py
+    ```{picture} triangle     a small picture of pictures.py, before the words that it leads to
 
 An explorable of a notebook comes after the cell that `PLACES` names.
 """
 
 import html
 import json
+import math
 import re
 from functools import cache
 from pathlib import Path
@@ -20,7 +22,7 @@ from refused import warn
 from sphinx.util.docutils import SphinxDirective
 from upstream import cell_ids, is_code_cell
 
-from chapters._code import drawings, explorables, facts
+from chapters._code import drawings, explorables, facts, pictures
 from live_cells.joining import LOADER, WHEN_NEAR, joined
 
 NAMED = re.compile(r'data-explorable="(\w+)"')
@@ -80,7 +82,16 @@ class Explorable(Made):
         return [nodes.raw("", written(self.arguments[0]), format="html")]
 
 
-DIRECTIVES = {"drawing": Drawing, "facts": Facts, "explorable": Explorable}
+class Picture(Made):
+    """Put a small picture before the words that it leads to."""
+
+    def run(self) -> list[nodes.Node]:
+        """Draw it."""
+        drawn = f'<div class="picture">{self.function(pictures)()}</div>'
+        return [nodes.raw("", drawn, format="html")]
+
+
+DIRECTIVES = {"drawing": Drawing, "facts": Facts, "explorable": Explorable, "picture": Picture}
 
 
 @cache
@@ -95,8 +106,10 @@ def written(name: str) -> str:
     settings = html.escape(json.dumps(one.settings, ensure_ascii=False, separators=(",", ":")))
     head = "".join(f'<th scope="col">{html.escape(str(cell))}</th>' for cell in one.head)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
-        for row in one.rows
+        f'<tr><th scope="row">{html.escape(str(first))}</th>'
+        + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in others)
+        + "</tr>"
+        for first, *others in one.rows
     )
     replaces = f' data-replaces="{one.replaces}"' if one.replaces else ""
     width, height = one.size
@@ -108,9 +121,10 @@ def written(name: str) -> str:
         f'<div class="explorable ex-{name}" data-explorable="{name}"{replaces} '
         f'data-settings="{settings}" role="group" aria-label="{one.title}" style="{style}">'
         f'<p class="ex-title">{one.title}</p>{drawing}'
+        f'<div class="ex-controls"></div><p class="ex-says">{html.escape(one.says)}</p>'
+        '<details class="ex-fold" open><summary>Show the numbers</summary>'
         f'<table class="ex-numbers"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-        f'<div class="ex-controls"></div>'
-        f'<p class="ex-says" role="status">{html.escape(one.says)}</p></div>'
+        "</details></div>"
     )
 
 
@@ -133,12 +147,47 @@ def place_explorables(document: nodes.document, env) -> None:
             node.parent.insert(place, nodes.raw("", written(name), format="html"))
 
 
+WIDE, LEFT = 230, 8  # of a dot plot, in pixels, and where its scale begins
+
+
+def plot_ratios(document: nodes.document, env) -> None:
+    """Draw the ratios of a row as dots on one scale, the larger the input the larger the dot."""
+    if env.docname != "chapters/measured":
+        return
+    for table in document.findall(nodes.table):
+        (group,) = table.findall(nodes.tgroup)
+        head, *rows = table.findall(nodes.row)
+        try:
+            ratios = [[float(entry.astext()) for entry in row[1:]] for row in rows]
+        except ValueError:  # something else than ratios
+            continue
+        low, high = (edge(1, *(edge(row) for row in ratios)) for edge in (min, max))
+        span = math.log(high / low) or 1
+
+        def place(ratio: float, low=low, span=span) -> float:
+            return LEFT + (WIDE - 2 * LEFT) * math.log(ratio / low) / span
+
+        group.insert(0, nodes.colspec(colwidth=1))
+        group["cols"] += 1
+        head += nodes.entry("", nodes.paragraph("", "1.00 is the line"))
+        for row, numbers in zip(rows, ratios, strict=True):
+            dots = "".join(
+                f'<circle cx="{place(x):.1f}" cy="12" r="{2.5 + 1.25 * i:g}"/>'
+                for i, x in enumerate(numbers)
+            )
+            line = f'<path d="M{place(1):.1f} 0V24"/>'
+            drawn = (
+                f'<svg class="dots" viewBox="0 0 {WIDE} 24" aria-hidden="true">{line}{dots}</svg>'
+            )
+            row += nodes.entry("", nodes.raw("", drawn, format="html"))
+
+
 def load_explorables(app, pagename, templatename, context, doctree) -> None:
     """Load what starts them, on the pages that have one, when a reader comes near."""
     body = context.get("body", "")
     if NAMED.search(body):
         path = f"_static/explorables/on-{Path(pagename).name}.mjs"
-        near = WHEN_NEAR.replace("PARTS", "[data-explorable]")
+        near = WHEN_NEAR.replace("PARTS", "[data-explorable], .wall figure")
         module = context["pathto"](path, resource=True)
         context["body"] = body + LOADER.format(module=module, start=near)
 

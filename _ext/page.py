@@ -15,7 +15,7 @@ from pathlib import Path
 from docutils import nodes
 from fontTools import subset
 
-from d2lmini.plotting.theme import PALETTES
+from d2lmini.plotting.theme import HATCH, PALETTES, RAMP
 
 logging.getLogger("fontTools").setLevel("WARNING")  # not each table of each font
 
@@ -94,10 +94,21 @@ IN_TEXT = [
     # The roles of bibliographies are not valid where the extension puts them.
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
     (r' role="doc-biblioentry"', ""),
+    # The first cell of a row names it.
+    (
+        r'(<tr class="row-(?:even|odd)">)<td>((?:(?!</?td>)[\s\S])*)</td>',
+        r'\1<th scope="row">\2</th>',
+    ),
     # The corner of a table is no heading when it is empty.
     (r'<th class="head">(<p></p>)?\s*</th>', "<td></td>"),
     # The line under a title, in which a page says what it is for.
     (r"(</h1>\s*)<p>(<em>((?!</?(p|em)>)[\s\S])*</em></p>)", r'\1<p class="promise">\2'),
+    # The title of the book has its colours on its first page.
+    (
+        r"(<h1>)Queries, Keys and Values(?=<)",
+        r'\1<span class="query">Queries</span>, <span class="key">Keys</span> and '
+        r'<span class="value">Values</span>',
+    ),
     # As attributes, the sizes keep the place of a picture free while it is loaded, at any width.
     (
         r'(<img[^>]*) style="width: (\d+)px; height: (\d+)px;" />',
@@ -116,8 +127,10 @@ def mend_text(app, pagename, templatename, context, doctree) -> None:
 
 def write_colours(app, out: Path) -> None:
     """Write the style sheet of the figures' colours, for pages and for samples of each theme."""
-    light, dark = (PALETTES[theme] for theme in ("light", "dark"))
-    both = "; ".join(f"--{name}: light-dark({light[name]}, {dark[name]})" for name in COLOURS)
+    pairs = {name: [PALETTES[theme][name] for theme in PALETTES] for name in COLOURS}
+    pairs |= {f"ramp-{i}": [RAMP[theme][i] for theme in PALETTES] for i in range(3)}
+    pairs["hatch"] = [HATCH[theme] for theme in PALETTES]
+    both = "; ".join(f"--{name}: light-dark({', '.join(pair)})" for name, pair in pairs.items())
     text = f"html {{ {both} }}\n"
     for theme, palette in PALETTES.items():  # samples that show a theme in the other one too
         own = "; ".join(f"--{name}: {palette[name]}" for name in COLOURS)

@@ -42,6 +42,7 @@ STEPS = [
     ("write", BOTH, outputs.find_outputs),
     ("write", BOTH, chapter.mark_terms),
     ("write", BOTH, content.place_explorables),
+    ("write", BOTH, content.plot_ratios),
     ("write", BOTH, katexmath.keep_marks),
     ("write", BOTH, page.box_tables),
     ("doctree-resolved", BOTH, refused.require_descriptions),

@@ -42,10 +42,10 @@ class NameTrials(NamedTuple):
 
     methods: tuple[str, ...]
     asked: tuple[str, ...]
-    found: NDArray[np.float64]  # (5, methods, asked), shares
+    found: NDArray[np.float64]  # (3, methods, asked), shares
     places: tuple[str, ...]
-    looks: NDArray[np.float64]  # (5, layers, heads, places), mean weights
-    without: NDArray[np.float64]  # (5, layers + 1, heads), shares; the last row is the pool
+    looks: NDArray[np.float64]  # (3, layers, heads, places), mean weights
+    without: NDArray[np.float64]  # (3, layers + 1, heads), shares; the last row is the pool
 
 
 class Nile(NamedTuple):
@@ -132,18 +132,18 @@ def load_names() -> Names:
 
 
 def load_name_trials() -> NameTrials:
-    """Return what five encoders of names found among the 1,000 held-out names, and other methods.
+    """Return what three encoders of names found among the 1,000 held-out names, and other methods.
 
-    The five were trained alike but for their seed, and each seed has misspellings of its own.
+    The three were trained alike but for their seed, and each seed has misspellings of its own.
 
     Returns
     -------
     NameTrials
-        A NamedTuple. ``found`` (5, methods, asked) has the share of names found by each of
+        A NamedTuple. ``found`` (3, methods, asked) has the share of names found by each of
         ``methods`` after what ``asked`` names: one to three slips of the kinds that were trained,
-        then one slip of each kind. ``looks`` (5, 2, 4, places) has what each head of each layer
+        then one slip of each kind. ``looks`` (3, 2, 4, places) has what each head of each layer
         gives to the ``places``, averaged over letters that have one on either side. ``without``
-        (5, 3, 4) has the share found after two slips without one of the heads.
+        (3, 3, 4) has the share found after two slips without one of the heads.
 
     Notes
     -----

@@ -5,52 +5,91 @@ python scripts/card.py
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import matplotlib
-import numpy as np
 
-from d2lmini import attention, dot_product_score
+from d2lmini import TrigramEncoder, load_incomes, softmax
 from d2lmini.plotting.theme import COLORS
 
 matplotlib.use("agg")
+from matplotlib import font_manager
 from matplotlib import pyplot as plt
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-PICTURE = Path(__file__).resolve().parents[1] / "chapters" / "_static" / "card.png"
+ROOT = Path(__file__).resolve().parents[1]
+PICTURE = ROOT / "chapters" / "_static" / "card.png"
+sys.path.append(str(ROOT))
+from _ext.face import unpacked  # noqa: E402
+
 WIDTH, HEIGHT, DPI = 1200, 630, 100  # what other sites expect
-QUERY = np.array([[2.0, 1.0]])  # the lookup of the first page
-KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-VALUES = np.array([[20.0], [10.0], [40.0]])
+ASKED, PEOPLE = "alise marlo", 5  # the lookup of the first page, and how many rows of it
+PAGE = "#fffdf9"  # of theme.css
+CUTS = {  # as the cuts of drawings in _ext/face.py, and one for the title
+    "text": ("Serif", {"opsz": 24, "wght": 400}),
+    "bold": ("Serif", {"opsz": 24, "wght": 600}),
+    "title": ("Serif", {"opsz": 60, "wght": 600}),
+    "italic": ("Serif-Italic", {}),
+}
 
 
-def draw() -> Figure:
+def faces(folder: Path) -> dict[str, font_manager.FontProperties]:
+    """Return the cuts of the book's face, unpacked into a folder."""
+    made = {}
+    for name, (file, place) in CUTS.items():
+        (folder / f"{name}.ttf").write_bytes(unpacked(file, **place))
+        made[name] = font_manager.FontProperties(fname=folder / f"{name}.ttf")
+    return made
+
+
+def draw(cuts: dict[str, font_manager.FontProperties]) -> Figure:
     """Return the picture: the title, and the lookup of the first page."""
-    output, weights = attention(QUERY, KEYS, VALUES, score=dot_product_score)
-    figure = plt.figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor=COLORS["page"])
+    names, incomes = load_incomes()
+    encode = TrigramEncoder(names)
+    weights = softmax((encode([ASKED]) @ encode(names).T)[0] / 0.1)
+    figure = plt.figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor=PAGE)
 
-    def write(x, y, text, color="ink", size=25, **how):
-        figure.text(x / WIDTH, y / HEIGHT, text, color=COLORS[color], size=size, **how)
+    def write(x, y, text, color="ink", size=24.0, cut="text", **how):
+        style = {"color": COLORS[color], "size": size, "fontproperties": cuts[cut]}
+        return figure.text(x / WIDTH, y / HEIGHT, text, **style, **how)
 
-    write(70, 520, "Queries, Keys and Values", size=44, weight="bold")
-    write(72, 455, "Attention, from a database lookup to a Transformer head", "muted", size=24)
-    for x, name in ((72, "key"), (250, "weight"), (690, "value")):
-        write(x, 370, name, name, size=20)
-    write(72, 75, f"query ({QUERY[0, 0]:.0f}, {QUERY[0, 1]:.0f})", "query", weight="bold")
-    write(690, 75, f"output {output[0, 0]:.2f}", "output", weight="bold")
-    for row, (key, weight, value) in enumerate(zip(KEYS, weights[0], VALUES[:, 0], strict=True)):
-        y = 305 - 70 * row
-        write(72, y, f"({key[0]:.0f}, {key[1]:.0f})", "key")
-        bar = Rectangle(
-            (250 / WIDTH, (y - 6) / HEIGHT),
-            400 * weight / WIDTH,
-            34 / HEIGHT,
-            color=COLORS["weight"],
-            transform=figure.transFigure,
-        )
-        figure.add_artist(bar)
-        write(262 + 400 * weight, y, f"{weight:.3f}", size=20)
-        write(690, y, f"{value:.0f}", "value")
+    def box(x, y, width, height, color):
+        corner = (x / WIDTH, y / HEIGHT)
+        size = (width / WIDTH, height / HEIGHT)
+        place = {"transform": figure.transFigure, "linewidth": 0}
+        figure.add_artist(Rectangle(corner, *size, color=color, **place))
+
+    x, renderer = 70.0, FigureCanvasAgg(figure).get_renderer()
+    for word, color in (
+        ("Queries", "query"),
+        (", ", "ink"),
+        ("Keys", "key"),
+        (" and ", "ink"),
+        ("Values", "value"),
+    ):
+        shown = write(x, 505, word.replace(" ", "\N{NO-BREAK SPACE}"), color, 56, "title")
+        x = shown.get_window_extent(renderer).x1
+    write(72, 440, "A name, misspelt, still finds its row. That is attention.", "muted", 26)
+    columns = (
+        ("query", 70, 262),
+        ("key", 332, 248),
+        ("weight", 580, 270),
+        ("value", 850, 120),
+        ("output", 970, 160),
+    )
+    for name, left, wide in columns:
+        box(left, 396, wide, 7, COLORS[name])
+        write(left, 352, name, name, 20, "bold")
+    write(70, 205, ASKED, "query", 36, "italic")
+    for row in range(PEOPLE):
+        y = 300 - 56 * row
+        write(332, y, names[row], "key")
+        box(580, y - 5, max(1.5, 190 * weights[row]), 28, COLORS["weight"])
+        write(592 + 190 * weights[row], y, f"{weights[row]:.2f}", size=20)
+        write(850, y, f"{incomes[row]:.0f}", "value")
+    write(970, 195, f"{weights @ incomes:.1f}", "output", 48, "title")
     return figure
 
 
@@ -58,7 +97,8 @@ def main(path: Path = PICTURE) -> None:
     """Write the picture, the same bytes every time."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        draw().savefig(path, metadata={"Software": None})
+        with TemporaryDirectory() as folder:
+            draw(faces(Path(folder))).savefig(path, metadata={"Software": None})
     plt.close("all")
 
 

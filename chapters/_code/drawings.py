@@ -17,6 +17,7 @@ import numpy as np
 from d2lmini import attention, dot_product_score
 from d2lmini.models import load_readings
 from d2lmini.plotting import COLORS, Diagram, show_figure, show_heatmaps
+from d2lmini.plotting._dark_maps import dark_map, weight_map
 from d2lmini.plotting.diagram import Part
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import tint
@@ -66,6 +67,42 @@ def idea() -> Shown:
         for x, words in ((1.62, "1. compare"), (3.0, "2. normalise")):
             d.text((x, 0.72), words, kind="muted")
         d.text((4.1, 0.68), "3. mix", kind="muted", align="right")
+
+    return picture
+
+
+def atlas() -> Shown:
+    """Draw all heads of the language model of chapter 7 on one sentence, a small square each."""
+    reading = load_readings()["Zed Quimby likes tea. Mo Larkin likes milk. Zed Quim"]
+    n, later = len(reading.pieces), np.arange(2, len(reading.pieces))
+    one_back = reading.weights[:, :, later, later - 1].mean(axis=-1)
+    on_first = reading.weights[:, :, later, 0].mean(axis=-1)
+    few = ", ".join(str(i + 1) for i in np.flatnonzero(~(on_first > 0.5).any(axis=1)))
+    alt = (
+        "A wall of 270 small squares, a column for each of 30 layers and in it 9 heads. In each, "
+        "the tokens that ask run downwards, and the tokens that are asked to the right. "
+        f"{(on_first > 0.5).sum()} have a dark line at their left edge: they give the "
+        f"first token more than half, none of them in the layers {few}. "
+        f"{(one_back > 0.5).sum()} have a diagonal: they look one token back. Head 19.7 has a dark "
+        "cell in its last row, where im looks at by."
+    )
+    drawn = (20 * reading.weights).round().swapaxes(0, 1) / 20  # as fine as so small cells tell
+    padded = np.full((9, 30, n + 1, n + 1), np.nan)
+    padded[:, :, :n, :n] = np.where(np.tri(n) > 0, drawn, np.nan)
+    wall = padded.swapaxes(1, 2).reshape(9 * (n + 1), 30 * (n + 1))
+
+    @show_figure(width=6.4, height=2.1, alt=alt, show=False)
+    def picture(ax):
+        cmap = dark_map(weight_map("light")) if COLORS["page"] != "#ffffff" else weight_map("light")
+        ax.imshow(wall, cmap=cmap, vmin=0, vmax=1, interpolation="none", aspect="auto")
+        ax.set(xlabel="layer", ylabel="head")
+        ax.grid(visible=False)
+        for side in ax.spines.values():
+            side.set_visible(False)
+        places = [0, 4, 9, 14, 19, 24, 29]
+        ax.set_xticks([(n + 1) * i + n / 2 for i in places], [str(i + 1) for i in places])
+        ax.set_yticks([(n + 1) * i + n / 2 for i in range(9)], [str(i + 1) for i in range(9)])
+        ax.tick_params(length=0)
 
     return picture
 

@@ -33,10 +33,14 @@ PLACES = {
     "rotary": ("chapters/06-choosing-q-k-v", "rotary-drawing"),
     "readings": ("chapters/07-real-models", "two-heads"),
     "told": ("chapters/07-real-models", "told-figure"),
+    "atlas": ("chapters/atlas", ""),
     "tiles": ("chapters/08-attention-at-scale", "halves-figure"),
     "museum": ("chapters/09-bug-museum", "broken-by-one"),
     "learned": ("chapters/10-the-lookup-learned", "back"),
 }
+
+
+BEFORE = "before"  # it comes in the place of the figure of the cell before it
 
 
 @dataclass
@@ -50,7 +54,7 @@ class Start:
     says: str
     size: tuple[int, int]  # of its drawing
     controls: int
-    replaces: str = ""  # the drawing of the page in whose place it comes
+    replaces: str = ""  # the drawing in whose place it comes: BEFORE, or one of the page
     tall: int = 0  # pixels that its drawing takes on a phone, if its parts stand there in a column
     files: dict[str, bytes] = field(default_factory=dict)  # what it loads when it is asked
 
@@ -99,7 +103,7 @@ def names() -> Start:
         "temperature": temperature,
     }
     head = ("key", "score", "weight", "value")
-    return Start("Ask for a name", settings, head, rows, says, (452, 268), 2)
+    return Start("Ask for a name", settings, head, rows, says, (452, 268), 2, BEFORE)
 
 
 def learned() -> Start:
@@ -139,7 +143,7 @@ def triangle() -> Start:
     )
     settings = {"scores": scores.tolist(), "values": values.tolist()}
     head = ("entry", "score", "weight", "value")
-    return Start("Move the point", settings, head, rows, says, (480, 300), 5)
+    return Start("Move the point", settings, head, rows, says, (480, 300), 5, BEFORE)
 
 
 def nile() -> Start:
@@ -199,7 +203,7 @@ def masks() -> Start:
         "embedding": EMBEDDING,
         "components": ["food", "tech", "doing", "person"],
     }
-    head = ("apple sees", "score", "scaled", "weight")
+    head = ("word", "score", "scaled", "weight")
     return Start("Click a mask", settings, head, rows, says, (620, 325), 2, tall=683)
 
 
@@ -287,7 +291,7 @@ def training() -> Start:
         "finding or reading comes first."
     )
     head = ("steps", "partners found", "digits right")
-    return Start("Let it learn", kept, head, rows[::3], says, (520, 366), 1)
+    return Start("Let it learn", kept, head, rows[::3], says, (520, 366), 2)
 
 
 def rotary() -> Start:
@@ -309,7 +313,7 @@ def rotary() -> Start:
     settings = {"query": query.tolist(), "key": key.tolist(), "base": base, "furthest": 20}
     head = ("query at", "key at", "distance", "score")
     title = "Rotate a query and a key"
-    return Start(title, settings, head, rows, says, (490, 208), 2, tall=501)
+    return Start(title, settings, head, rows, says, (490, 208), 2, BEFORE)
 
 
 def readings() -> Start:
@@ -337,7 +341,7 @@ def readings() -> Start:
         "head": head,
         "rows": [[round(float(w), 4) for w in weights[i, : i + 1]] for i in range(len(row))],
     }
-    title, head = "Ask any head", ("from", "taken by “im”")
+    title, head = "Ask any head", ("from", "taken")
     files = {f"reading-{i}.bin": stored_weights(text) for i, text in enumerate(stored())}
     return Start(title, settings, head, rows, says, (640, 296), 4, tall=353, files=files)
 
@@ -373,7 +377,7 @@ def told() -> Start:
         f"{first['tops'][key][0][1]:.1f} of that. Choose another key, or a text with nothing to "
         "look up."
     )
-    title, head = "Who told it?", ("wrote", "part of the lead of “by”")
+    title, head = "Who told it?", ("wrote", "part of the lead")
     return Start(title, {"texts": texts}, head, rows, says, (640, 165), 2, tall=217)
 
 
@@ -389,6 +393,60 @@ def stored_weights(text: str) -> bytes:
     weights = stored()[text].weights
     lower = np.tril_indices(weights.shape[-1])
     return weights[..., lower[0], lower[1]].astype("<f2").tobytes()
+
+
+HABITS = {  # of a head, as chapter 7 measures them: what they say of it, more than half of the time
+    "up": "looks up “by”",
+    "one": "looks one token back",
+    "first": "rests on the first token",
+}
+
+
+def habits() -> dict[str, np.ndarray]:
+    """Return how far each head of the language model has each habit, from 0 to 1: (30, 9) each."""
+    reading = next(iter(stored().values()))
+    weights, later = reading.weights, np.arange(2, len(reading.pieces))
+    return {
+        "up": weights[:, :, -1, reading.pieces.index("by")],
+        "one": weights[:, :, later, later - 1].mean(axis=-1),
+        "first": weights[:, :, later, 0].mean(axis=-1),
+    }
+
+
+def atlas() -> Start:
+    """Return all heads of the language model on the first text of the seventh chapter."""
+    layer, head = 18, 6  # 19.7, as the chapter calls it
+    text, reading = next(iter(stored().items()))
+    lookup = d2lmini.models.load_lookup()
+    found = habits()
+    rows = []
+    for name, words in HABITS.items():
+        best = [divmod(int(i), 9) for i in np.argsort(-found[name], axis=None)[:3]]
+        named = ", ".join(f"{i + 1}.{j + 1} ({found[name][i, j]:.2f})" for i, j in best)
+        rows.append((words, int((found[name] > 0.5).sum()), named))
+    row = reading.weights[layer, head, -1]
+    best = int(row.argmax())
+    says = (
+        f"Head 19.7 {HABITS['up']}. From “{reading.pieces[-1].strip()}” it looks at "
+        f"“{reading.pieces[best].strip()}” most, with {row[best]:.2f}. Without this head the model "
+        f"still gives “by” {lookup.without_one[layer, head]:.3f}. Open another, or sort the wall."
+    )
+    settings = {
+        "tokens": list(reading.pieces),
+        "file": "reading-0.bin",
+        "place": reading.pieces.index("by"),
+        "chance": round(reading.next_pieces[0][1], 3),
+        "without": lookup.without_one.round(3).tolist(),
+        "first": lookup.first_values[0].round(2).tolist(),
+        "layer": layer,
+        "head": head,
+    }
+    title, titles = (
+        "The wall of heads",
+        ("more than half of the time", "heads of 270", "most of all"),
+    )
+    files = {"reading-0.bin": stored_weights(text)}
+    return Start(title, settings, titles, rows, says, (920, 276), 2, "drawing-atlas", files=files)
 
 
 def tiles() -> Start:
@@ -431,4 +489,4 @@ def museum() -> Start:
     )
     head = ("query", "1", "2", "3", "4", "sum")
     title = "Switch a mistake on"
-    return Start(title, settings, head, rows, says, (530, 200), 2, tall=476)
+    return Start(title, settings, head, rows, says, (540, 200), 2, tall=470)

@@ -7,7 +7,7 @@ import numpy as np
 from d2lmini._checks import positive_number, whole_number
 from d2lmini._torch import Tensor, functional, nn, torch
 from d2lmini.masks import padding_mask
-from d2lmini.models.training import train
+from d2lmini.models.training import progress
 from d2lmini.multihead import MultiHeadAttention
 from d2lmini.names import HEADS, TRAINED, letter_numbers, misspell, single_words
 from d2lmini.positions import sinusoidal_positions
@@ -15,6 +15,7 @@ from d2lmini.positions import sinusoidal_positions
 __all__ = ["NameModel", "train_names"]
 
 BATCH = 128  # names of a step of training
+RATE, WARM_UP = 3e-3, 40  # the learning rate, and in how many steps it is reached
 
 
 class NameBlock(nn.Module):
@@ -94,12 +95,13 @@ class NameModel(nn.Module):
 
 
 def train_names(
-    seed: int, names: Sequence[str], *, steps: int = 400, temperature: float = 0.07
+    seed: int, names: Sequence[str], *, steps: int = 650, temperature: float = 0.07
 ) -> NameModel:
     """Train a model to find each of 128 misspelt names among the 128 right ones.
 
     The loss is −ln of the attention weight on the right name, at this temperature. Each name gets
-    one, two or three slips of the kinds in ``d2lmini.names.TRAINED``.
+    one, two or three slips of the kinds in ``d2lmini.names.TRAINED``. The learning rate rises in
+    the first 40 steps, and falls along a cosine from then on.
 
     Parameters
     ----------
@@ -113,7 +115,7 @@ def train_names(
     Returns
     -------
     NameModel
-        In float64.
+        In float64; it is trained in float32, which is twice as fast.
 
     Examples
     --------
@@ -129,17 +131,21 @@ def train_names(
     draw = np.random.default_rng(whole_number("seed", seed, at_least=0))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = NameModel().double()
+        model = NameModel()
+    adam = torch.optim.Adam(model.parameters())
 
-    def loss_of_step(_: int) -> Tensor:
+    for step in progress(whole_number("steps", steps, at_least=0), "names"):
         right = draw.choice(names, BATCH, replace=False).tolist()
         slips = draw.integers(1, 4, len(right)).tolist()
         asked = [
             misspell(name, rng=draw, slips=n, kinds=TRAINED)
             for name, n in zip(right, slips, strict=True)
         ]
-        scores = model(asked) @ model(right).T  # (128, 128)
-        return functional.cross_entropy(scores / temperature, torch.arange(BATCH))
-
-    train(model, loss_of_step, steps=steps, learning_rate=2e-3, label="names")
-    return model
+        scores = model(asked) @ model(right).T / temperature  # (128, 128)
+        loss = functional.cross_entropy(scores, torch.arange(BATCH))
+        falling = (1 + np.cos(np.pi * step / steps)) / 2
+        adam.param_groups[0]["lr"] = RATE * min(1, (step + 1) / WARM_UP) * falling
+        adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        adam.step()
+    return model.double()

@@ -1,4 +1,4 @@
-"""Colour maps for a dark page: the hues stay, lightness is turned around."""
+"""The colour map of weights, and others turned for a dark page: hues stay, lightness does not."""
 
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from matplotlib.colors import Colormap, ListedColormap, to_rgb
 
-from d2lmini.plotting.theme import PALETTES, luminance
+from d2lmini.plotting.theme import PALETTES, RAMP, luminance
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -47,12 +47,22 @@ def from_oklab(lab: Any) -> Array:
     return rgb
 
 
+@lru_cache(maxsize=2)
+def weight_map(theme: str) -> Colormap:
+    """Return the colours of weights from 0 to 1."""
+    stops = to_oklab([to_rgb(stop) for stop in RAMP[theme]]).T
+    lab = [np.interp(np.linspace(0, 1, 256), (0, 0.5, 1), axis) for axis in stops]
+    return ListedColormap(from_oklab(np.transpose(lab)).clip(0, 1), name="weights")
+
+
 def dark_map(cmap: Colormap) -> Colormap:
     """Return the map for a dark page; one that is dark at its weak end already stays as it is.
 
     At the weak end a cell is just lighter than the page; from there lightness rises evenly, at the
     hue that the map has near its strong end.
     """
+    if cmap == weight_map("light"):
+        return weight_map("dark")
     page = PALETTES["dark"]["page"]
     weak, middle, strong = (luminance(cmap(share)) for share in (0.0, 0.5, 1.0))
     if middle > max(weak, strong):  # two hues, pale between them

@@ -28,7 +28,7 @@ from d2lmini.plotting._heatmap_layout import (
 )
 from d2lmini.plotting._inputs import Bools, Floats
 from d2lmini.plotting._text import points
-from d2lmini.plotting.theme import COLORS, PALETTES, PNG_DPI, contrast, luminance, tint
+from d2lmini.plotting.theme import COLORS, PALETTES, PNG_DPI, contrast, hatch_color, luminance
 
 READABLE = 4.5  # WCAG 2: contrast of text
 GAPS_FROM = 0.08  # inches: smaller cells have no lines between them
@@ -147,14 +147,14 @@ def _draw_hatch(ax: Axes, keys: int, queries: int, hatch: str) -> None:
     """Draw the ground that is seen through masked cells."""
     import matplotlib
 
-    faint = tint(COLORS["ink"], 0.25)
-    with matplotlib.rc_context({"hatch.color": faint}):  # older versions take the edge's
+    lines = hatch_color()
+    with matplotlib.rc_context({"hatch.color": lines}):  # older versions take the edge's
         ground = Rectangle(
             (-0.5, -0.5),
             keys,
             queries,
-            facecolor=tint(COLORS["ink"], 0.03),
-            edgecolor=faint,
+            facecolor="none",
+            edgecolor=lines,
             linewidth=0,
             hatch=hatch,
         )

@@ -17,7 +17,7 @@ from matplotlib.patches import Arc, FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from d2lmini.plotting._legible import legible
 from d2lmini.plotting._text import text_width
-from d2lmini.plotting.theme import COLORS, tint
+from d2lmini.plotting.theme import COLORS, hatch_color, tint
 
 __all__ = ["Diagram", "Part"]
 
@@ -658,9 +658,9 @@ class Diagram:
         hatch: str | None,
     ) -> None:
         if hatch:
-            faint = tint(COLORS["ink"], 0.25)
-            with matplotlib.rc_context({"hatch.color": faint}):  # older versions take the edge's
-                style: dict[str, Any] = {"hatch": hatch, "edgecolor": faint, "linewidth": 0}
+            lines = hatch_color()
+            with matplotlib.rc_context({"hatch.color": lines}):  # older versions take the edge's
+                style: dict[str, Any] = {"hatch": hatch, "edgecolor": lines, "linewidth": 0}
                 self.ax.add_patch(Rectangle(corner, width, height, facecolor=ground, **style))
         fill: dict[str, Any] = {"fill": False} if hatch else {"facecolor": ground}
         edge = tint(color, 0.65)

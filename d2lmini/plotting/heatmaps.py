@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
 
 from d2lmini.plotting import _inputs as inputs
+from d2lmini.plotting._dark_maps import weight_map
 from d2lmini.plotting._describe import (
     describe,
     numbers_table,
@@ -94,8 +95,9 @@ def show_heatmaps(
         larger only if the panels would not be seen, or with ``annot=True``. Without it, the figure
         is 5.4 inches wide at most, or 6.4 where that is too little.
     cmap : str or matplotlib colour map
-        One hue cannot show a sign: where numbers are negative, ``"Reds"`` gives way to
-        ``"RdBu_r"``, with red above 0 and blue below. Other maps are used as given.
+        ``"Reds"`` is the ramp that weights have everywhere in the book. One hue cannot show a
+        sign: where numbers are negative, it gives way to ``"RdBu_r"``, with red above 0 and blue
+        below. Other maps are used as given.
     row_titles : list of str, optional
         One per row of panels, at its left.
     item : int, optional
@@ -314,7 +316,9 @@ def _colour_map(cmap: Any, *, signed: bool) -> Colormap:
     if cmap not in matplotlib.colormaps:
         near = difflib.get_close_matches(cmap, list(matplotlib.colormaps), n=1) or ["Reds"]
         raise ValueError(f"cmap: there is no colour map {cmap!r}; did you mean {near[0]!r}?")
-    return matplotlib.colormaps["RdBu_r" if signed and cmap == "Reds" else cmap]
+    if cmap == "Reds" and not signed:
+        return weight_map("light")
+    return matplotlib.colormaps["RdBu_r" if cmap == "Reds" else cmap]
 
 
 def _numbers(values: Floats, visible: Bools) -> list[list[str]]:

@@ -42,6 +42,17 @@ PALETTES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 
+# What a weight of 0, 1/2 and 1 looks like wherever it is an area; between them OKLab is mixed.
+# Words on it are black, on a dark page white, below TURN, and the other way round above.
+RAMP: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "light": ("#f4f1ec", "#e39a86", "#95120c"),
+        "dark": ("#24211f", "#884038", "#f25f53"),
+    }
+)
+TURN = 0.775
+HATCH: Mapping[str, str] = MappingProxyType({"light": "#cbc3b3", "dark": "#4d473f"})  # masked
+
 
 class Face(NamedTuple):
     """Settings of matplotlib that begin with "font.", and how large words are beside the book's."""
@@ -87,6 +98,11 @@ Besides these five: ``ink``, ``muted``, ``grid`` and ``page``. Looked up while
 that of the light one. All but the grid have a contrast of at least 4.5:1 to their page, so they
 serve for text as well, and the five stay distinct for readers without one kind of cones.
 """
+
+
+def hatch_color() -> str:
+    """Return the colour of the lines over what is masked, on the page that is drawn for."""
+    return HATCH[_theme.get()]
 
 
 @contextmanager

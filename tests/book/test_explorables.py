@@ -302,5 +302,7 @@ def test_each_is_in_its_place_with_its_numbers(built, name):
     assert len(found.select(".ex-numbers tbody tr")) == len(start.rows)
     assert json.loads(found["data-settings"]) == start.settings
     assert (FOLDER / f"{name}.mjs").exists()
-    if start.replaces:
+    if start.replaces == explorables.BEFORE:
+        assert found.find_previous_sibling().select_one("figure .d2lmini-figure")
+    elif start.replaces:
         assert html.select_one(f"#{start.replaces} .d2lmini-figure")

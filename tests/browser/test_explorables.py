@@ -41,6 +41,7 @@ TURNED = {
     "tiles": ("label:has-text('tiles read') input", "ArrowRight"),
     "museum": ("input[type=radio]:checked", "ArrowRight"),
     "learned": ("input[type=range]", "ArrowRight"),
+    "atlas": ("input", "ArrowLeft"),
 }
 
 
@@ -48,8 +49,6 @@ TURNED = {
 def test_it_begins_with_the_sentence_of_the_build_and_the_keyboard_moves_it(visit, name):
     tab, found, says = opened(visit, name)
     before = getattr(explorables, name)().says
-    drawing = tab.locator(".ex-drawing", has=tab.locator("svg"))
-    assert before in [one.get_attribute("aria-label") for one in drawing.all()]
     assert says.inner_text() == before
     if name in WITHIN:
         assert found.evaluate(OUTSIDE) == []
@@ -59,8 +58,105 @@ def test_it_begins_with_the_sentence_of_the_build_and_the_keyboard_moves_it(visi
     for _ in range(29):  # an odd number: what was switched on and off again would not differ
         tab.keyboard.press(key)
     expect(says).not_to_have_text(before)
+    has_a_name_and_a_table(tab, found)
     if control.get_attribute("type") == "range":
         assert control.get_attribute("aria-valuetext")
+
+
+def has_a_name_and_a_table(tab, found) -> None:
+    """Its drawing says what it is, its numbers are in a fold, and each row of them has a name."""
+    title = found.get_attribute("aria-label")
+    names = [one.get_attribute("aria-label") for one in tab.locator(".ex-drawing[role=img]").all()]
+    if (
+        found.locator(".ex-drawing[role=group], .atlas-open").count() == 0
+    ):  # which say what is in them
+        assert f"Drawing: {title}" in names
+    found.locator(".ex-fold > summary").click()
+    rows = found.locator(".ex-numbers tbody tr")
+    assert rows.count() and rows.locator("th[scope=row]").count() == rows.count()
+    assert found.locator(".ex-numbers").is_visible()
+    found.locator(".ex-fold > summary").click()
+
+
+def test_what_is_typed_is_seen_at_once_and_heard_when_the_reader_rests(visit):
+    tab, found, says = opened(visit, "names")
+    tab.evaluate(
+        "window.heard = []; new MutationObserver(() => { const { textContent } = "
+        "document.querySelector('[data-explorable=names] .ex-heard'); "
+        "if (textContent) heard.push(textContent); }).observe(document.querySelector("
+        "'[data-explorable=names] .ex-heard'), { childList: true })"
+    )
+    assert says.get_attribute("role") is None
+    found.get_by_role("textbox").fill("")
+    seen = set()
+    for letter in "carmen ortis":
+        found.get_by_role("textbox").press(letter)
+        seen.add(says.inner_text())
+        tab.wait_for_timeout(100)
+    assert len(seen) >= 6, "the sentence follows each letter"
+    assert tab.evaluate("heard.length") == 0, "nothing is spoken while somebody types"
+    tab.wait_for_timeout(900)
+    assert len(tab.evaluate("heard")) == 1 and "Carmen Ortiz" in tab.evaluate("heard[0]")
+
+
+def test_the_atlas_by_keyboard(visit):
+    """The wall is one stop; arrows walk it, Enter opens a head, which can be taken out."""
+    tab, found, says = opened(visit, "atlas")
+    buttons = tab.locator(".atlas-wall button")
+    assert buttons.count() == 270 and tab.locator(".atlas-wall [tabindex='0']").count() == 1
+    tab.locator(".atlas-wall [tabindex='0']").focus()
+    tab.keyboard.press("ArrowRight")
+    focus = "document.activeElement.getAttribute('aria-label')"
+    assert tab.evaluate(focus).startswith("head 20.7, ")
+    tab.keyboard.press("ArrowUp")
+    assert tab.evaluate(focus).startswith("head 20.6, ")
+    tab.keyboard.press("Home")
+    assert tab.evaluate(focus).startswith("head 1.1, ")
+    for _ in range(9):
+        tab.keyboard.press("ArrowDown")  # on into the next column
+    assert tab.evaluate(focus).startswith("head 2.1, ")
+    tab.keyboard.press("Enter")
+    expect(says).to_contain_text("Head 2.1 ")
+    assert tab.evaluate(focus).startswith("head 2.1, ")
+    found.get_by_role("button", name="Take this head out").press("Enter")
+    expect(found.locator(".atlas-cut p")).to_contain_text("0.186 is what the model gives")
+    assert tab.evaluate("document.activeElement.textContent") == "Put this head back"
+
+
+def test_the_atlas_sorts_by_what_python_finds(visit):
+    tab, _, _ = opened(visit, "atlas", reduced_motion="reduce")
+    for habit, name in (("one", "looks one back"), ("first", "rests on"), ("up", "looks up")):
+        tab.locator(".atlas-sorts").get_by_role("button", name=name).click()
+        found = explorables.habits()[habit]
+        layer, head = divmod(int(found.argmax()), 9)
+        first = tab.locator(".atlas-wall button").first.get_attribute("aria-label")
+        assert first.startswith(f"head {layer + 1}.{head + 1}, ")
+        count = int((found > 0.5).sum())
+        expect(tab.locator(".atlas-told")).to_contain_text(f"{count} of 270 heads give")
+        assert tab.locator(".atlas-wall .atlas-faint").count() == 270 - count
+
+
+def test_a_head_opens_as_a_table_with_its_weights(visit):
+    tab, found, _ = opened(visit, "atlas")
+    reading = next(iter(explorables.stored().values()))
+    tab.locator(".atlas-wall").get_by_role("button", name="head 17.1,").click()
+    for token in (17, 10):
+        found.get_by_role("slider").fill(str(token + 1))
+        shown = found.locator(".atlas-table tbody td:nth-child(2)").all_inner_texts()
+        row = reading.weights[16, 0, token]
+        assert shown[: token + 1] == [f"{w:.2f}" for w in row[: token + 1]]
+        assert set(shown[token + 1 :]) <= {"later"}
+    assert found.locator(".atlas-table tbody th[scope=row]").count() == 18
+
+
+def test_without_its_file_the_wall_is_a_picture(visit):
+    tab = visit("chapters/07-real-models").tab
+    tab.context.route("**/*.bin", lambda route: route.abort())
+    tab.goto(tab.url.replace("07-real-models", "atlas"))
+    found = tab.locator("[data-explorable=atlas]")
+    found.scroll_into_view_if_needed()
+    expect(found.locator(".ex-says")).to_contain_text("could not be loaded")
+    assert tab.locator("#drawing-atlas img").first.is_visible()
 
 
 def test_without_scripts_the_numbers_are_there(visit):
@@ -190,7 +286,7 @@ def test_a_name_is_answered_at_each_key_press(visit):
 def test_the_path_of_the_point_stays_until_it_is_cleared(visit):
     tab, found, _ = opened(visit, "triangle")
     points = "line => line.getAttribute('points').trim().split(/ +/).length"
-    path = found.locator("polyline")
+    path = tab.locator("figure polyline.ex-trail")
     found.locator("input").first.focus()
     for _ in range(10):
         tab.keyboard.press("ArrowLeft")
@@ -206,10 +302,14 @@ def test_a_training_is_scrubbed_from_noise_to_a_diagonal(visit):
         return Array.from({length: 8}, (_, i) => all.slice(16 * i, 16 * i + 16))
             .map(row => row.indexOf(Math.max(...row))); }"""
     assert found.evaluate(darkest) != list(range(8))
-    found.locator("input").focus()
-    tab.keyboard.press("End")
+    found.get_by_role("button", name="Play").click()
+    expect(found.get_by_role("button", name="Pause")).to_be_visible()
+    expect(found.get_by_role("button", name="Play")).to_be_visible(timeout=15000)  # at its end
     assert found.evaluate(darkest) == list(range(8))
     expect(says).to_contain_text("on the diagonal")
+    found.locator("input").focus()
+    tab.keyboard.press("Home")
+    assert found.evaluate(darkest) != list(range(8))
 
 
 def test_the_score_stays_when_both_places_move(visit):
@@ -220,6 +320,10 @@ def test_the_score_stays_when_both_places_move(visit):
         tab.keyboard.press("ArrowRight")
         expect(says).to_contain_text(f"stands at {place + 2} and the key at {place}, so the score")
         expect(says).to_contain_text("the score is 1.15")
+    angles = """root => ['.ex-ghost', '.ex-between'].map(kind => [...root.querySelectorAll(kind)]
+        .map(part => Math.round(part.getTotalLength())))"""
+    began, now = tab.locator("article").evaluate(angles)
+    assert began == now, "the ghost shows the same angle where both began"
     apart.focus()
     tab.keyboard.press("Home")
     expect(says).to_contain_text("At the same place")

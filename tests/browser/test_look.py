@@ -3,8 +3,11 @@
 import re
 import time
 
+import numpy as np
 import pytest
 
+from d2lmini.plotting import show_heatmaps
+from d2lmini.plotting._dark_maps import weight_map
 from tests.book.building import CHAPTERS
 
 PAGES = pytest.mark.parametrize("page", CHAPTERS)
@@ -150,3 +153,87 @@ def test_late_fonts_come_to_every_text_and_move_nothing(chromium, address):
     assert faces and all(status == "loaded" for *_, status in faces), faces
     assert tab.evaluate("window.moved") <= 0.01
     context.close()
+
+
+WEIGHTS = (0, 0.25, 0.5, 0.75, 1)
+# The same weights in each form in which a page shows them; the heatmap is read from its picture.
+SAMPLES = """async ([weights, heatmap, places]) => {
+    const rows = {
+        explorable: w => `<svg class="a"><rect class="ex-square" style="--w:${w}"/></svg>`,
+        grid: w => `<table class="ex-grid-table"><tr><td role="gridcell" style="--w:${w}">`,
+        chip: w => `<p class="ex-pieces"><span style="--w:${w}">a</span></p>`,
+        table: w => `<div class="d2lmini-table d2lmini-explorer"><table><tr>
+            <th></th><td class="d2lmini-more" style="--w:${w}">1</td></tr></table></div>`,
+        ledger: w => `<div class="d2lmini-table d2lmini-trace"><table><tr>
+            <th></th><td class="d2lmini-bar" style="--w:${w}">1</td></tr></table></div>`,
+        atlas: w => `<i class="ex-on atlas-probe" style="--w:${w}"></i>`,
+    };
+    const pen = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+    const rgb = colour => {
+        pen.fillStyle = colour;
+        pen.fillRect(0, 0, 1, 1);
+        return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    };
+    const found = {}, page = document.querySelector('.reading');
+    for (const [name, row] of Object.entries(rows)) found[name] = weights.map(w => {
+        const box = document.createElement('div');
+        box.className = 'ex-drawing';
+        box.innerHTML = row(w);
+        page.append(box);
+        const style = getComputedStyle(box.querySelector('[style]'));
+        const ground = name === 'explorable' ? style.fill : style.backgroundColor;
+        const words = name === 'explorable' || name === 'atlas' ? null
+            : rgb(name === 'table' || name === 'ledger' ? style.webkitTextFillColor : style.color);
+        const pair = { ground: rgb(ground), words };
+        box.remove();
+        return pair;
+    });
+    const image = new Image();
+    image.src = heatmap;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.naturalWidth, image.naturalHeight);
+    const drawn = canvas.getContext('2d');
+    drawn.drawImage(image, 0, 0);
+    found.heatmap = places.map(([x, y]) => ({ words: null, ground: [...drawn.getImageData(
+        Math.round(x * canvas.width), Math.round(y * canvas.height), 1, 1).data].slice(0, 3) }));
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_weight_has_one_colour_wherever_it_is_drawn(visit, scheme):
+    """In heatmaps, explorables, grids, chips, tables, ledgers and the atlas; words turn once."""
+    shares = [np.multiply(100, WEIGHTS)]  # as numbers they need not sum to 1
+    shown = show_heatmaps(shares, "Column", "Row", annot=False, colorbar=False, show=False)
+    dark, light, *_ = re.findall(r"data:image/svg\+xml;base64,[\w+/=]+", shown.html())
+    (ax,) = shown.axes.ravel()
+    box = ax.get_position()
+    places = [[box.x0 + box.width * (i + 0.5) / 5, 1 - box.y0 - box.height / 2] for i in range(5)]
+    tab = visit(CHAPTERS[2], width=390, scheme=scheme).tab
+    found = tab.evaluate(SAMPLES, [WEIGHTS, {"light": light, "dark": dark}[scheme], places])
+    wanted = np.round(255 * weight_map(scheme)(np.array(WEIGHTS, float))[:, :3])
+    for name, row in found.items():
+        drawn = np.array([one["ground"] for one in row])
+        np.testing.assert_allclose(drawn, wanted, atol=3, err_msg=f"{name}, {scheme}")
+        below, above = ((0, 255), (255, 0))[scheme == "dark"]
+        if row[0]["words"]:
+            words = [one["words"][0] for one in row]
+            np.testing.assert_allclose(words, [below] * 4 + [above], atol=2, err_msg=name)
+
+
+def test_on_a_phone_an_exercise_is_a_line_until_it_is_opened(visit):
+    tab = visit(CHAPTERS[4], width=390).tab
+    exercises = tab.locator("section.exercise")
+    heights = exercises.evaluate_all("all => all.map(one => one.offsetHeight)")
+    assert len(heights) >= 6 and max(heights) <= 100, heights
+    button = exercises.first.get_by_role("button", name="The exercise")
+    assert button.get_attribute("aria-expanded") == "false"
+    button.click()
+    assert button.get_attribute("aria-expanded") == "true"
+    assert exercises.first.locator("> p").first.is_visible()
+    name = exercises.nth(2).get_attribute("id")
+    tab.evaluate(f"location.hash = '#{name}'")
+    tab.wait_for_timeout(200)
+    assert exercises.nth(2).locator("> p").first.is_visible()
+    wide = visit(CHAPTERS[4]).tab.locator("section.exercise > p").first
+    assert wide.is_visible()

@@ -226,7 +226,7 @@ def test_it_finds_names_that_it_has_not_learned(encode):
     draw, keys = rng(7), encode(names)
     asked = [misspell(name, rng=draw, kinds=TRAINED) for name in names[:250]]
     right = ((encode(asked) @ keys.T).argmax(axis=-1) == np.arange(250)).mean()
-    assert right > 0.92, f"{right:.3f} found after one slip, and chapter 10 says about .97"
+    assert right > 0.95, f"{right:.3f} found after one slip, and chapter 10 says about .98"
 
 
 def test_the_table_of_chapter_1(encode):

@@ -286,7 +286,8 @@ def test_words_in_tables_can_be_read(page, scheme):
             const page = getComputedStyle(document.body).backgroundColor;
             return Math.min(...[...document.querySelectorAll("th, td, small, p")].map((e) => {
               const style = getComputedStyle(e);
-              const pair = [rgb(page, style.backgroundColor), rgb(style.color)].map(light);
+              const words = style.webkitTextFillColor;
+              const pair = [rgb(page, style.backgroundColor), rgb(words)].map(light);
               pair.sort((a, b) => a - b);
               return (pair[1] + .05) / (pair[0] + .05); })); }"""
     )

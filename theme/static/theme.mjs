@@ -90,6 +90,26 @@ for (const name of ["localStorage", "sessionStorage"]) {
   addEventListener("scroll", () => requestAnimationFrame(follow), { passive: true });
   addEventListener("resize", follow);
 
+  // On a phone an exercise is one line until somebody opens it, or a link leads into it.
+  if (matchMedia("(max-width: 639px)").matches) {
+    const opens = (exercise, opened) => {
+      exercise.classList.toggle("shut", !opened);
+      exercise.querySelector(".opens").setAttribute("aria-expanded", opened);
+    };
+    for (const exercise of all("section.exercise")) {
+      const button = Object.assign(document.createElement("button"), { type: "button", className: "opens", ariaLabel: "The exercise" });
+      button.addEventListener("click", () => opens(exercise, exercise.classList.contains("shut")));
+      exercise.querySelector("h3").append(button);
+      opens(exercise, false);
+    }
+    const arrive = () => {
+      const place = document.getElementById(decodeURIComponent(location.hash.slice(1))), exercise = place?.closest("section.exercise");
+      if (exercise) opens(exercise, true), place.scrollIntoView();
+    };
+    addEventListener("hashchange", arrive);
+    arrive();
+  }
+
   // On a phone, sections that are far below have not been laid out yet (theme.css). Now they are, one by
   // one, so that no tap waits for all of them.
   const wide = matchMedia("(min-width: 1240px)").matches; // the contents stand beside the page

@@ -41,26 +41,43 @@ export function switches(label, options, value, input) {
   return { box: make("div", { class: "ex-buttons", role: "radiogroup", "aria-label": label }, ...labels), get value() { return all.findIndex((one) => one.checked); } };
 }
 
-/** Squares whose colour is a weight. */
+/** Squares whose colour is a weight; where there is none they are hatched. */
 export function squares(x, y, size, rows, columns) {
+  document.getElementById("ex-hatch") ?? document.body.append(draw("svg", { class: "ex-defs", width: 0, height: 0, "aria-hidden": "true" },
+    draw("pattern", { id: "ex-hatch", width: 4, height: 4, patternUnits: "userSpaceOnUse" }, draw("path", { d: "M-1 1l2-2M0 4l4-4M3 5l2-2", "stroke-width": 0.8 }))));
   const all = Array.from({ length: rows }, (_, i) => Array.from({ length: columns(i) }, (_, j) =>
     draw("rect", { x: x + j * size, y: y + i * size, width: 0.92 * size, height: 0.92 * size, rx: 0.1 * size, class: "ex-square" })));
-  return { all, parts: all.flat(), show(weights) { all.forEach((row, i) => row.forEach((one, j) => one.style.setProperty("--w", weights[i][j]))); } };
+  return { all, parts: all.flat(), show(weights) { all.forEach((row, i) => row.forEach((one, j) => { one.style.setProperty("--w", weights[i][j] ?? 0); one.classList.toggle("ex-masked", weights[i][j] == null); })); } };
 }
 
-/** The parts of an explorable: where it is drawn, its controls, and the sentence beneath. */
+/** The parts of an explorable: where it is drawn, its controls, the sentence beneath, and its numbers in a fold.
+ *  What is said is seen at once, and heard when the reader rests: a screen reader would read each step. */
 export function frame(root, drawings, ...controls) {
-  const drawing = make("div", { class: "ex-drawing", role: "img" }, ...drawings);
-  const place = root.dataset.replaces && document.querySelector(`#${root.dataset.replaces} .d2lmini-figure`);
+  const drawing = make("div", { class: "ex-drawing", role: "img", "aria-label": `Drawing: ${root.getAttribute("aria-label")}` }, ...drawings);
+  const { replaces } = root.dataset; // a drawing of the page, or that of the cell before
+  const place = replaces && (replaces === "before" ? root.previousElementSibling : document.getElementById(replaces)).querySelector(".d2lmini-figure");
   (place || root.querySelector(".ex-drawing")).replaceWith(drawing);
   root.querySelector(".ex-controls").replaceChildren(...controls);
   root.dataset.state = "ready";
-  const says = root.querySelector(".ex-says");
+  return speaker(root);
+}
+
+/** A function that says a sentence, and writes the numbers that belong to it. */
+export function speaker(root) {
+  const says = root.querySelector(".ex-says"), heard = make("p", { class: "ex-heard", role: "status" });
+  const fold = root.querySelector(".ex-fold");
+  says.after(heard);
+  fold.open = false;
   let waiting;
-  return (words) => { // not at each step of a finger: a screen reader would read them all
-    set(drawing, { "aria-label": words });
+  return (words, rows) => {
+    if (rows) fold.querySelector("tbody").replaceChildren(...rows.map(([first, ...others]) => make("tr", {}, make("th", { scope: "row" }, first), ...others.map((one) => make("td", {}, one)))));
+    if (says.textContent === words) return;
+    says.textContent = words;
     clearTimeout(waiting);
-    if (says.textContent !== words) waiting = setTimeout(() => { says.textContent = words; }, 120);
+    waiting = setTimeout(() => {
+      heard.textContent = words;
+      waiting = setTimeout(() => { heard.textContent = ""; }, 5000); // it stands above to be read
+    }, 700);
   };
 }
 

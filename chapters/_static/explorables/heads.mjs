@@ -62,6 +62,6 @@ export function mount(root, { names, values, pair, factor }) {
       set(out, { x: right + 46 });
       out.textContent = found.output[which].toFixed(1);
     });
-    say(sentence(asked, count, found, values));
+    say(sentence(asked, count, found, values), names.map((name, i) => [name, found.weights.map((row) => row[i].toFixed(2)).join(" and "), values[i]]));
   }
 }

@@ -87,6 +87,6 @@ export function mount(root, { query, keys, values }) {
     out.textContent = found.output[0].toFixed(2);
     terms?.replaceChildren(...found.weights.flatMap((weight, i) => [i ? " + " : "", make("span", { class: "weight" }, weight.toFixed(3)),
       " · ", make("span", { class: "value" }, `${values[i][0]}`)]), " = ", make("span", { class: "output-word" }, found.output[0].toFixed(2)));
-    say(sentence(now, keys, values, found));
+    say(sentence(now, keys, values, found), keys.map((key, i) => [`(${key.join(", ")})`, rows[i].score.textContent, found.weights[i].toFixed(2), values[i][0]]));
   }
 }

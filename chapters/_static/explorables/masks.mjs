@@ -26,7 +26,8 @@ export function mount(root, { sentences, embedding, components }) {
   });
   const steps = make("table", { class: "ex-steps" });
   const answer = picture(306, 26 * components.length + 6, draw("line", { x1: 140, x2: 140, y1: 6, y2: 26 * components.length + 2, class: "ex-grid" }), ...bars.flatMap((bar) => bar.parts));
-  const lines = make("div", { class: "ex-lines" });
+  const lines = make("div", { class: "ex-lines", "aria-hidden": "true" }); // said by the sentence
+  set(answer, { "aria-hidden": "true" });
   let words, vectors, mask, asks, cells, at, drawn;
   const restart = () => {
     words = sentences[which.value];
@@ -53,7 +54,7 @@ export function mount(root, { sentences, embedding, components }) {
     const Y = (i) => 20 + 30 * i, ask = (i) => { if (asks !== i) { asks = i; update(); } };
     drawn = words.map((word, i) => ({ // a finger chooses, the mouse needs only to come near
       word: text(66, Y(i) + 4, word, { "text-anchor": "end", class: "ex-query" }), near: draw("rect", { x: 0, y: Y(i) - 15, width: 74, height: 30, fill: "transparent", class: "ex-near" }),
-      lines: words.map((_, j) => draw("line", { x1: 74, x2: 176, y1: Y(i), y2: Y(j), class: "ex-weight" })) }));
+      lines: words.map((_, j) => draw("line", { x1: 74, x2: 176, y1: Y(i), y2: Y(j), class: "ex-value" })) }));
     for (const [i, { near }] of drawn.entries()) for (const event of ["pointerenter", "click"]) near.addEventListener(event, () => ask(i));
     lines.replaceChildren(picture(240, 30 * words.length + 10, ...drawn.flatMap((one) => one.lines), ...drawn.flatMap((one) => [one.word, one.near]),
       ...words.map((word, j) => text(184, Y(j) + 4, word, { class: "ex-key" }))));
@@ -62,7 +63,7 @@ export function mount(root, { sentences, embedding, components }) {
   }
   grid.addEventListener("keydown", (event) => {
     const [i, j] = at, last = words.length - 1;
-    const to = { ArrowUp: [Math.max(0, i - 1), j], ArrowDown: [Math.min(last, i + 1), j], ArrowLeft: [i, Math.max(0, j - 1)], ArrowRight: [i, Math.min(last, j + 1)] }[event.key];
+    const to = { ArrowUp: [Math.max(0, i - 1), j], ArrowDown: [Math.min(last, i + 1), j], ArrowLeft: [i, Math.max(0, j - 1)], ArrowRight: [i, Math.min(last, j + 1)], Home: [i, 0], End: [i, last] }[event.key];
     if (to) cells[to[0]][to[1]].focus();
     else if (event.key === " " || event.key === "Enter") cells[i][j].click();
     else return;
@@ -91,6 +92,8 @@ export function mount(root, { sentences, embedding, components }) {
       set(bar, { x: 140 + Math.min(0, long), width: Math.abs(long) });
       number.textContent = two(output[i]);
     });
-    say(sentence(words, asks, mask[asks], found[asks]));
+    const hidden = mask.flat().filter((seen) => !seen).length, number = (x, j) => (mask[asks][j] ? two(x) : "–");
+    say((hidden ? `${hidden} of ${words.length ** 2} cells are hidden. ` : "") + sentence(words, asks, mask[asks], found[asks]),
+      words.map((word, j) => [word, number(scores[j], j), number(scaled[j], j), number(weights[j], j)]));
   }
 }

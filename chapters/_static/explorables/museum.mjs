@@ -17,14 +17,13 @@ export function sentence(bug, name, kept) {
 export function mount(root, { products, width, heads }) {
   const n = products.length, m = products[0].length, SIZE = 48, X = 66, Y = 44;
   const grid = squares(X, Y, SIZE, n, () => m);
-  const numbers = grid.all.map((row, i) => row.map((_, j) => text(X + SIZE * (j + 0.46), Y + SIZE * (i + 0.46) + 5, "", { "text-anchor": "middle" })));
+  const numbers = grid.all.map((row, i) => row.map((_, j) => text(X + SIZE * (j + 0.46), Y + SIZE * (i + 0.46) + 5, "", { "text-anchor": "middle", class: "ex-on" })));
   const sums = products.map((_, i) => text(X + SIZE * m + 38, Y + SIZE * (i + 0.46) + 5, "", { "text-anchor": "end" }));
-  const tests = TESTS.map((words, i) => ({ mark: text(4, 62 + 36 * i, "", { class: "ex-large" }), words: text(26, 62 + 36 * i, words) }));
-  for (const one of grid.parts) one.classList.add("ex-pale");
+  const tests = TESTS.map((words, i) => ({ mark: text(4, 62 + 36 * i, "", { class: "ex-large" }), words: text(22, 62 + 36 * i, words) }));
   const table = picture(310, 200, text(X, 14, "keys", { class: "ex-key" }), text(X + SIZE * m + 38, 32, "sum", { "text-anchor": "end" }), ...grid.parts, ...numbers.flat(), ...sums,
     ...products[0].map((_, j) => text(X + SIZE * (j + 0.46), 34, j + 1, { class: "ex-key", "text-anchor": "middle" })),
     ...products.map((_, i) => text(X - 12, Y + SIZE * (i + 0.46) + 5, `token ${i + 1 + m - n}`, { class: "ex-query", "text-anchor": "end" })));
-  const list = picture(216, 200, ...tests.flatMap(({ mark, words }) => [mark, words]));
+  const list = picture(226, 200, ...tests.flatMap(({ mark, words }) => [mark, words]));
   const which = choice("the mistake", NAMES, 0, update);
   const on = switches("with or without it", ["as it should be", "with the mistake"], 0, update);
   const say = frame(root, [table, list], which.box, on.box);
@@ -33,9 +32,9 @@ export function mount(root, { products, width, heads }) {
   function update() {
     const bug = on.value ? BUGS[which.value] : "";
     const weights = exhibit(bug, products, width, heads), kept = holds(bug, products, width, heads);
-    grid.show(weights);
+    grid.show(weights.map((row) => row.map((w) => w || null)));
     weights.forEach((row, i) => {
-      row.forEach((w, j) => { numbers[i][j].textContent = w === 0 ? "–" : w.toFixed(2); });
+      row.forEach((w, j) => { numbers[i][j].textContent = w === 0 ? "" : w.toFixed(2); numbers[i][j].style.setProperty("--w", w); });
       const sum = row.reduce((a, b) => a + b, 0);
       sums[i].textContent = sum.toFixed(2);
       set(sums[i], { class: Math.abs(sum - 1) < 1e-9 ? "" : "ex-wrong" });
@@ -45,6 +44,6 @@ export function mount(root, { products, width, heads }) {
       set(mark, { class: `ex-large ${kept[i] ? "ex-value" : "ex-wrong"}` });
       set(words, { class: kept[i] ? "" : "ex-wrong" });
     });
-    say(sentence(bug, NAMES[which.value], kept));
+    say(sentence(bug, NAMES[which.value], kept), weights.map((row, i) => [`token ${i + 1 + m - n}`, ...row.map((w) => (w ? w.toFixed(2) : "–")), sums[i].textContent]));
   }
 }

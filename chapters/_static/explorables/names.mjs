@@ -7,25 +7,31 @@ export function sentence(asked, names, scores, weights, output, before) {
   const best = weights.indexOf(Math.max(...weights));
   const was = before ? ` (by trigrams ${before[best].toFixed(2)})` : "";
   const out = output.toFixed(1);
-  if (Math.max(...scores) === 0) return `Nothing in “${asked}” occurs in a stored name, so all eight weigh the same and the answer is the plain average, ${out}. Type a part of a name.`;
+  if (Math.max(...scores) === 0) return `${asked.trim() ? `No three letters in a row of “${asked}” occur in a stored name` : "Nothing is typed"}, so all eight weigh the same and the answer is the plain average, ${out}. Type a part of a name.`;
   if (weights[best] > 0.95) return `“${asked}” is answered by ${names[best]}, with ${weights[best].toFixed(2)} of the weight${was}, and the answer is ${out}. Leave out letters until a second name joins in, or raise the temperature.`;
   return `“${asked}” fits ${names[best]} best, with ${weights[best].toFixed(2)} of the weight${was}, and the answer is ${out}. Type on, and see who gains.`;
 }
 
 export function mount(root, { asked, names, values, temperature }, learned) {
+  // Where there is room, thin lines ask each key, and what each value gives is as thick as its weight.
+  const wide = matchMedia("(min-width: 640px)").matches;
+  const at = wide ? { name: 266, score: 310, bar: 324, share: 488, value: 530, out: 640, size: [640, 244] } : { name: 142, score: 192, bar: 208, share: 382, value: 440, out: 440, size: [452, 268] };
+  const Y = (i) => 34 + 26 * i, middle = Y((names.length - 1) / 2) - 4;
   const rows = names.map((name, i) => {
-    const y = 34 + 26 * i;
-    const score = text(192, y, "", { "text-anchor": "end" });
-    const bar = draw("rect", { x: 208, y: y - 11, height: 14, rx: 2, class: "ex-weight" });
-    const share = text(382, y, "", { "text-anchor": "end" });
-    return { score, bar, share, parts: [text(142, y, name, { class: "ex-key", "text-anchor": "end" }), score,
-      draw("rect", { x: 208, y: y - 11, width: 130, height: 14, rx: 2, class: "ex-ground" }), bar, share,
-      text(440, y, values[i], { class: "ex-value", "text-anchor": "end" })] };
+    const y = Y(i);
+    const score = text(at.score, y, "", { "text-anchor": "end" });
+    const bar = draw("rect", { x: at.bar, y: y - 11, height: 14, rx: 2, class: "ex-weight" });
+    const share = text(at.share, y, "", { "text-anchor": "end" });
+    const asks = draw("path", { class: "ex-asks", d: `M116 ${middle}C133 ${middle} 133 ${y - 4} 150 ${y - 4}` }), gives = draw("path", { class: "ex-gives" });
+    return { score, bar, share, asks, gives, parts: [...(wide ? [asks, gives] : []), text(at.name, y, name, { class: "ex-key", "text-anchor": "end" }), score,
+      draw("rect", { x: at.bar, y: y - 11, width: 130, height: 14, rx: 2, class: "ex-ground" }), bar, share,
+      text(at.value, y, values[i], { class: "ex-value", "text-anchor": "end" })] };
   });
-  const out = text(440, 256, "", { class: "ex-output ex-large", "text-anchor": "end" });
-  const head = (x, words, kind = "") => text(x, 10, words, { "text-anchor": "end", class: kind });
-  const drawing = picture(452, 268, head(142, "key", "ex-key"), head(192, "score"), head(382, "weight", "ex-weight"), head(440, "value", "ex-value"),
-    ...rows.flatMap((row) => row.parts), text(382, 256, "answer", { class: "ex-output", "text-anchor": "end" }), out);
+  const out = text(at.out, wide ? middle + 8 : 256, "", { class: "ex-output ex-large", "text-anchor": "end" });
+  const typing = text(0, middle + 5, "", { class: "ex-query ex-typed" });
+  const head = (x, words, kind = "", anchor = "end") => text(x, 10, words, { "text-anchor": anchor, class: kind });
+  const drawing = picture(...at.size, head(at.name, "key", "ex-key"), head(at.score, "score"), head(at.share, "weight", "ex-weight"), head(at.value, "value", "ex-value"),
+    ...(wide ? [head(0, "query", "ex-query", "start"), typing, head(at.out, "answer", "ex-output")] : [text(at.share, 256, "answer", { class: "ex-output", "text-anchor": "end" })]), ...rows.flatMap((row) => row.parts), out);
   const name = make("input", { type: "text", value: asked, maxlength: 40, spellcheck: "false", autocomplete: "off", autocapitalize: "off" });
   name.addEventListener("input", update);
   const box = make("label", { class: "ex-text" }, make("span", {}, "a name, as you heard it"), name);
@@ -50,13 +56,20 @@ export function mount(root, { asked, names, values, temperature }, learned) {
   function show(scores) {
     const shared = (all) => softmax(all.map((score) => score / 10 ** warm.value));
     const weights = shared(scores);
+    let down = -13;
     const [output] = mix(weights, values.map((value) => [value]));
     rows.forEach((row, i) => {
       row.score.textContent = scores[i].toFixed(2).replace("-", "−");
       row.share.textContent = weights[i].toFixed(2);
       set(row.bar, { width: 130 * weights[i] });
+      set(row.asks, { opacity: 0.2 + 0.8 * weights[i] });
+      const thick = 26 * weights[i], y = Y(i) - 4, to = middle + down + thick / 2;
+      down += thick;
+      set(row.gives, { "stroke-width": Math.max(0.5, thick), opacity: weights[i] < 0.005 ? 0.25 : 0.55, d: `M537 ${y}C565 ${y} 565 ${to} 593 ${to}` });
     });
+    typing.textContent = name.value.length > 16 ? `${name.value.slice(0, 15)}…` : name.value;
     out.textContent = output.toFixed(1);
-    say(sentence(name.value, names, scores, weights, output, by?.value && shared(trigramScores(name.value, names))));
+    const others = learned && shared(trigramScores(name.value, names)), two = (x) => x.toFixed(2);
+    say(sentence(name.value, names, scores, weights, output, by?.value && others), names.map((one, i) => (learned ? [one, two(others[i]), by.value ? two(weights[i]) : "–", values[i]] : [one, rows[i].score.textContent, two(weights[i]), values[i]])));
   }
 }

@@ -32,7 +32,7 @@ export function mount(root, { texts, layer, head, rows }) {
   function begin(first) {
     ({ pieces } = texts[which.value]);
     const n = pieces.length, size = Math.min(24, 300 / n), left = 62, font = Math.max(8, Math.min(13, size));
-    grid = squares(left, 4, size, n, (i) => i + 1);
+    grid = squares(left, 4, size, n, () => n);
     marks = pieces.map((piece, i) => text(left - 6, 4 + size * (i + 0.75), piece.trim(), { "text-anchor": "end", style: `font-size:${font}px` }));
     plane.replaceChildren(picture(left + 300, 8 + size * n, ...grid.parts, ...marks));
     [...grid.all.entries()].forEach(([i, row]) => [...row, marks[i]].forEach((part) => part.addEventListener("click", () => ask(i))));
@@ -69,6 +69,6 @@ export function mount(root, { texts, layer, head, rows }) {
     words.forEach((word, j) => { word.style.setProperty("--w", row[j] ?? 0); set(word, { class: j === i ? "ex-asking" : j > i ? "ex-later" : "" }); });
     marks.forEach((mark, j) => set(mark, { class: j === i ? "ex-query ex-strong" : "ex-quiet" }));
     grid.all.forEach((cells, j) => cells.forEach((cell) => cell.classList.toggle("ex-row", j === i)));
-    say(sentence(pieces, layers.value - 1, heads.value - 1, i, row));
+    say(sentence(pieces, layers.value - 1, heads.value - 1, i, row), row.map((w, j) => [name(pieces[j]), w.toFixed(2)]));
   }
 }

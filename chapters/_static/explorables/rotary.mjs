@@ -15,19 +15,20 @@ export function mount(root, { query, key, base, furthest }) {
   const dials = middles.map(([x, y], pair) => {
     const hand = (kind) => draw("line", { x1: x, y1: y, class: `ex-line ex-${kind}`, "marker-end": `url(#ex-turned-${kind})` });
     const between = draw("path", { class: "ex-area ex-between" });
-    const asks = hand("query"), found = hand("key");
+    const asks = hand("query"), found = hand("key"), ghost = draw("path", { class: "ex-ghost" }); // where both began, at this distance
+    const names = ["query", "key"].map((kind) => text(0, 0, kind[0], { class: `ex-${kind}`, "text-anchor": "middle" }));
     const degrees = (180 / Math.PI) * base ** (-2 * pair / query.length);
-    return { x, y, pair, between, asks, found, parts: [draw("circle", { cx: x, cy: y, r: R, class: "ex-grid" }), between, found, asks,
+    return { x, y, pair, between, asks, found, ghost, names, parts: [draw("circle", { cx: x, cy: y, r: R, class: "ex-grid" }), ghost, between, found, asks, ...names,
       text(x, 18, ["fast pair", "slow pair"][pair], { "text-anchor": "middle" }), text(x, 196, `${degrees.toFixed(0)}° a place`, { "text-anchor": "middle", class: "ex-quiet" })] };
   });
   const scoreAt = (place, distance) => dot(rotary(query, place + distance, base), rotary(key, place, base));
   const x = (distance) => 20 + (distance / furthest) * 150, y = (score) => 104 - 38 * score;
-  const point = draw("circle", { r: 6, class: "ex-weight" });
-  const shown = text(170, 20, "", { class: "ex-weight ex-large", "text-anchor": "end" });
+  const point = draw("circle", { r: 6 });
+  const shown = text(170, 20, "", { class: "ex-large", "text-anchor": "end" });
   const line = Array.from({ length: 10 * furthest + 1 }, (_, i) => `${x(i / 10).toFixed(1)},${y(scoreAt(0, i / 10)).toFixed(1)}`);
   const turned = picture(302, 208, draw("defs", {}, arrow("query"), arrow("key")), ...dials.flatMap((dial) => dial.parts));
-  const curve = picture(184, 208, text(20, 20, "score", { class: "ex-weight" }), draw("line", { x1: 20, x2: 170, y1: y(0), y2: y(0), class: "ex-grid" }), text(14, y(0) + 4, "0", { "text-anchor": "end" }),
-    draw("polyline", { points: line.join(" "), class: "ex-curve ex-weight" }), point, shown,
+  const curve = picture(184, 208, text(20, 20, "score"), draw("line", { x1: 20, x2: 170, y1: y(0), y2: y(0), class: "ex-grid" }), text(14, y(0) + 4, "0", { "text-anchor": "end" }),
+    draw("polyline", { points: line.join(" "), class: "ex-curve ex-ink" }), point, shown,
     ...[0, furthest].map((distance) => text(x(distance), 196, distance, { "text-anchor": "middle" })), text(95, 196, "distance", { "text-anchor": "middle", class: "ex-quiet" }));
   const both = slider({ label: "place of the key, and the query with it", min: 0, max: 40, step: 1, value: 1, usual: 1, ends: ["0", "40"], show: String, input: update });
   const apart = slider({ label: "distance to the query", min: 0, max: furthest, step: 1, value: 2, usual: 2, ends: ["0", `${furthest}`], show: String, input: update });
@@ -42,9 +43,14 @@ export function mount(root, { query, key, base, furthest }) {
       const [a, b] = [end(asks), end(found)];
       set(dial.asks, { x2: a[0], y2: a[1] });
       set(dial.found, { x2: b[0], y2: b[1] });
-      const [from, to] = [asks, found].map((v) => Math.atan2(v[2 * dial.pair + 1], v[2 * dial.pair]));
-      const near = (angle) => `${dial.x + 0.5 * R * Math.cos(angle)} ${dial.y - 0.5 * R * Math.sin(angle)}`;
-      set(dial.between, { d: `M${dial.x} ${dial.y}L${near(from)}A${R / 2} ${R / 2} 0 0 ${Math.sin(to - from) > 0 ? 0 : 1} ${near(to)}Z` });
+      [asks, found].forEach((v, k) => { const [x, y] = end(v), far = Math.hypot(x - dial.x, y - dial.y) || 1; set(dial.names[k], { x: x + (11 * (x - dial.x)) / far, y: y + 4 + (11 * (y - dial.y)) / far }); });
+      const wedge = (both, reach) => {
+        const [from, to] = both.map((v) => Math.atan2(v[2 * dial.pair + 1], v[2 * dial.pair]));
+        const near = (angle) => `${dial.x + reach * Math.cos(angle)} ${dial.y - reach * Math.sin(angle)}`;
+        return `M${dial.x} ${dial.y}L${near(from)}A${reach} ${reach} 0 0 ${Math.sin(to - from) > 0 ? 0 : 1} ${near(to)}Z`;
+      };
+      set(dial.between, { d: wedge([asks, found], R / 2) });
+      set(dial.ghost, { d: wedge([rotary(query, 1 + distance, base), rotary(key, 1, base)], R / 2) });
     }
     set(point, { cx: x(distance), cy: y(score) });
     shown.textContent = score.toFixed(2).replace("-", "−");

@@ -47,6 +47,6 @@ export function mount(root, { powers, values, size }) {
     set(tile, { y: rows[seen - width].y - 22, height: 34 * width });
     [ln(Math.exp(step.largest)), step.total.toFixed(2), step.mixed.toFixed(1)].forEach((words, i) => { kept[i].number.textContent = words; });
     out.textContent = step.output.toFixed(2);
-    say(sentence(read.value, steps.length, width, step));
+    say(sentence(read.value, steps.length, width, step), steps.map((one, i) => [width * (i + 1), ln(Math.exp(one.largest)), one.total.toFixed(2), one.mixed.toFixed(1), one.output.toFixed(2)]));
   }
 }

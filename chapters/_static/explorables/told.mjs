@@ -48,6 +48,6 @@ export function mount(root, { texts }) {
       set(number, { x: ZERO + (x < 0 ? 6 : wide + 6) });
       number.textContent = x.toFixed(1).replace("-", "−");
     });
-    say(sentence(tokens, key, weights[key], leads[key], parts));
+    say(sentence(tokens, key, weights[key], leads[key], parts), parts.map(([words, x]) => [words, x.toFixed(1).replace("-", "−")]));
   }
 }

@@ -1,5 +1,5 @@
 // Chapter 4: the training of three projections, step by step, from noise to a diagonal.
-import { draw, frame, picture, set, slider, squares, text } from "./frame.mjs";
+import { draw, frame, make, picture, set, slider, squares, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(step, found, right) {
@@ -26,7 +26,16 @@ export function mount(root, { steps, weights, found, right, tokens }) {
     mark, curve(found, "ex-weight"), curve(right, "ex-output"), ...points, ...numbers,
     ...[0, 20, 40, 60].map((step) => text(x(step), 362, step, { "text-anchor": "middle" })));
   const at = slider({ label: "steps of training", min: 0, max: last, step: 1, value: 0, ends: ["0", `${steps[last]}`], show: (i) => `${steps[i]}`, input: update });
-  const say = frame(root, [drawing], at.box);
+  const play = make("button", { type: "button" }, "Play");
+  let running;
+  const stop = () => { clearInterval(running); running = null; play.textContent = "Play"; };
+  play.addEventListener("click", () => {
+    if (running) return stop();
+    play.textContent = "Pause";
+    if (at.value === last) { at.put(0); update(); }
+    running = setInterval(() => { at.put(at.value + 1); update(); if (at.value === last) stop(); }, 300);
+  });
+  const say = frame(root, [drawing], at.box, make("div", { class: "ex-buttons" }, play));
   update();
 
   function update() {

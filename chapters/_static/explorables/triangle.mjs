@@ -19,6 +19,7 @@ export function sentence(weights) {
 export function mount(root, { scores, values }) {
   const corners = values.map(place);
   const trail = draw("polyline", { class: "ex-output ex-trail" });
+  const whole = draw("polyline", { class: "ex-curve ex-ghost" }); // where these scores lead at any temperature
   const point = draw("circle", { r: 7, class: "ex-output" });
   const bars = NAMES.map((name, i) => {
     const y = 60 + 44 * i;
@@ -31,7 +32,7 @@ export function mount(root, { scores, values }) {
   const drawing = picture(480, 300,
     draw("polygon", { points: corners.join(" "), class: "ex-area" }),
     ...corners.flatMap(([x, y], i) => [draw("circle", { cx: x, cy: y, r: 5, class: "ex-value" }), text(x, y + (i ? 22 : -12), NAMES[i], { class: "ex-value", "text-anchor": "middle" })]),
-    trail, point, text(350, 30, "weights", { class: "ex-weight" }), ...bars.flatMap((bar) => bar.parts), ...used.parts, ...slope.parts);
+    whole, trail, point, text(350, 30, "weights", { class: "ex-weight" }), ...bars.flatMap((bar) => bar.parts), ...used.parts, ...slope.parts);
   const warm = slider({ label: "temperature", min: -1.5, max: 2, step: 0.02, value: 0, usual: 0, ends: ["0.03", "100"],
     show: (x) => Number((10 ** x).toPrecision(2)).toString(), input: update });
   const each = scores.map((score, i) => slider({ label: `score of ${NAMES[i]}`, min: -3, max: 3, step: 0.1, value: score, usual: score, ends: ["−3", "3"],
@@ -45,12 +46,13 @@ export function mount(root, { scores, values }) {
   function update() {
     const weights = softmax(each.map((one) => one.value / 10 ** warm.value));
     const [x, y] = place(mix(weights, values));
+    set(whole, { points: Array.from({ length: 71 }, (_, i) => place(mix(softmax(each.map((one) => one.value / 10 ** (2 - i / 20))), values)).map((at) => at.toFixed(1))).join(" ") });
     path = [...path, [x, y]].slice(-600);
     set(trail, { points: path.join(" ") });
     set(point, { cx: x, cy: y });
     bars.forEach(({ bar, share }, i) => { set(bar, { width: 70 * weights[i] }); share.textContent = weights[i].toFixed(2); });
     used.number.textContent = valuesUsed(weights).toFixed(2);
     slope.number.textContent = largestSlope(weights).toFixed(3);
-    say(sentence(weights));
+    say(sentence(weights), NAMES.map((name, i) => [name, each[i].value.toFixed(1).replace("-", "−"), weights[i].toFixed(2), `(${values[i].join(", ")})`]));
   }
 }
