@@ -137,14 +137,21 @@ def test_tables_have_the_same_colours_and_know_the_same_hosts():
             colors = dict(re.findall(r"--(\w+): ([^;]+);", rule))
             for other in ("line", "share"):
                 colors.pop(other, None)
-            assert len(colors) == 8
+            assert len(colors) == 13
             for variable, color in colors.items():
                 if share is None:
                     parts = re.findall(r"calc\((\d+) ([+-]) (\d+)\*var\(--share\)\)", color)
                     levels = [int(a) + end * int(f"{sign}{b}") for a, sign, b in parts]
                     color = "#{:02x}{:02x}{:02x}".format(*levels)
-                wanted = PALETTES[("light", "dark")[end]][NAMED.get(variable, variable)]
-                assert to_hex(color) == wanted, selector
+                page = ("light", "dark")[end]
+                ramp = {"w0": theme.RAMP[page][0], "w5": theme.RAMP[page][1]}
+                words = ["#000000", "#ffffff"] if page == "light" else ["#ffffff", "#000000"]
+                ramp |= {"below": words[0], "above": words[1], "hatch": theme.HATCH[page]}
+                known = ramp | dict(PALETTES[page])
+                assert to_hex(color) == known[NAMED.get(variable, variable)], selector
+        if share is not None:
+            assert theme.RAMP[page][2] == PALETTES[page]["weight"], "the ramp ends in it"
+    assert f"(var(--w) - {theme.TURN})".replace("0.", ".") in css, "where words turn"
     for known in DARK_HOSTS:
         assert f"{known} .d2lmini-table" in rules[2][0]
         assert f"{known} .d2lmini-table" in css.partition("@supports not")[0]
