@@ -132,7 +132,8 @@ export function show(out, piece, cellOf) {
     out.append(error(piece, link));
   } else {
     out.append(shown(piece.data));
-    for (const explorer of out.querySelectorAll(".d2lmini-explorer")) revive(explorer);
+    out.querySelectorAll(".d2lmini-still").forEach((line) => line.remove()); // for where scripts are taken away
+    if (out.querySelector(".d2lmini-explorer")) revive();
   }
 }
 

@@ -60,7 +60,10 @@ RUN_ALL = r"""async (patience) => {
         cell.querySelector('.live-run').click();
         await over(cell, out);
         const took = (performance.now() - began) / 1000;
-        all.push([cell.id, took, words([...cell.querySelectorAll('.cell_output')]), words([out])]);
+        const stored = words([...cell.querySelectorAll('.cell_output')]);
+        // where the figure is an explorable, a run draws what paper shows
+        const moves = cell.querySelector('.cell_output [data-explorable]');
+        all.push([cell.id, took, stored, moves && out.querySelector('img') ? stored : words([out])]);
     }
     return all;
 }"""

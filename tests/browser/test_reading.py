@@ -95,6 +95,7 @@ def test_the_contents_of_a_page_close_when_one_is_chosen_on_a_phone(visit):
 def test_code_that_is_wider_than_a_phone_breaks_at_its_blanks(visit):
     tab = visit("chapters/01-database-analogy", width=390).tab
     solution = tab.locator("details.d2l-fold:has(.highlight)", has_text="trigram_vectors")
+    tab.locator("section.exercise", has=solution).locator(".opens").click()
     solution.locator("summary").press("Enter")
     code = solution.locator("pre")
     assert code.evaluate("pre => pre.scrollWidth <= pre.clientWidth")
