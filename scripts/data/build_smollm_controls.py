@@ -1,7 +1,7 @@
 """Write smollm_controls.npz: experiments of chapter 7 that could have gone otherwise.
 
-Needs what `build_smollm.py` needs, and takes some minutes. A reader who checked the chapter proposed
-them.
+Needs what `build_smollm.py` needs, and takes some minutes. They were proposed by a reader who had
+checked the chapter.
 """
 
 import numpy as np
