@@ -263,7 +263,6 @@ def untrained():
             ValueError,
             "'catt' is not in .* nearest are cat",
         ),
-        (lambda: models.train_translator(1, score="cosine"), ValueError, '"dot product" or'),
         (
             lambda: recommend(np.ones((1, 2)), np.ones((0, 2)), np.ones(0)),
             ValueError,

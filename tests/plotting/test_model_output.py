@@ -316,6 +316,7 @@ def test_a_window_opens_at_a_plain_prompt_only(monkeypatch):
     from matplotlib import pyplot
 
     opened = []
+    monkeypatch.delattr(sys, "ps1", raising=False)  # which a shell of IPython leaves behind
     monkeypatch.setattr(matplotlib, "get_backend", lambda: "qtagg")
     monkeypatch.setattr(pyplot, "show", lambda block: opened.append(pyplot.get_fignums()))
     shown = show_heatmaps(np.eye(3))
