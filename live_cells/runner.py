@@ -222,12 +222,22 @@ class Runner:
                         callback()
         except BaseException as error:  # an exit, an interrupt: nothing may end the worker
             self.send(described(error))
+            if isinstance(error, MemoryError):
+                self.forget(cell)
             return False
         finally:
             self.printed.close_cell()
         if whole:
             self.ran[cell.id] = cell.code
         return True
+
+    def forget(self, cell: Cell) -> None:
+        """Drop what a cell has filled the memory with, so that the others have room to run."""
+        for name in cell.defines:
+            self.names.pop(name, None)
+        for other in self.needed:
+            if {*other.defines} & {*cell.defines}:
+                self.ran.pop(other.id, None)
 
     def execute(self, cell: Cell, whole: bool) -> None:
         """Run the code of a cell and show its last value."""

@@ -182,12 +182,12 @@ def measured() -> Shown:
 
 
 def heads() -> Shown:
-    """Draw six heads of chapter 7's model, as the recipe with all heads does."""
+    """Draw four heads of chapter 7's model, as the recipe with all heads does."""
     reading = load_readings()["Paris is in France. Rome is in"]
     return show_heatmaps(
-        reading.weights[17:19, 5:8],
+        reading.weights[17:19, 6:8],
         reading.pieces,
-        titles=[f"head {head}" for head in range(5, 8)],
+        titles=[f"head {head}" for head in range(6, 8)],
         row_titles=["layer 17", "layer 18"],
         mask="causal",
         show=False,

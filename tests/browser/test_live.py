@@ -59,7 +59,7 @@ RUN_ALL = r"""async (patience) => {
         const took = (performance.now() - began) / 1000;
         const stored = words([...cell.querySelectorAll('.cell_output')]);
         // where the figure is an explorable, a run draws what paper shows
-        const moves = cell.querySelector('.cell_output [data-explorable]');
+        const moves = cell.querySelector('.cell_output svg text');
         const here = moves && out.querySelector('img') ? stored : words([out]);
         all.push([cell.id, took, stored, here]);
     }
