@@ -190,6 +190,7 @@ def heads() -> Shown:
         titles=[f"head {head}" for head in range(6, 8)],
         row_titles=["layer 17", "layer 18"],
         mask="causal",
+        figsize=(5, 4.6),
         show=False,
     )
 
