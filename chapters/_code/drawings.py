@@ -202,5 +202,5 @@ def steps() -> Shown:
     computed = np.tri(len(weights), dtype=bool)
     computed[:5, :5] = True
     return show_heatmaps(
-        weights, reading.pieces, mask=computed, annot=False, figsize=(3.4, 2.8), show=False
+        weights, reading.pieces, mask=computed, annot=False, figsize=(4.6, 3.7), show=False
     )
