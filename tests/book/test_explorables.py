@@ -286,6 +286,7 @@ def test_a_page_reads_a_sentence_as_the_library_does(built, rng):
     for weights, words in zip(found, sentences, strict=True):
         wanted = layer.read(" ".join(words)).weights
         np.testing.assert_allclose(weights, wanted, atol=0.005)  # the file has 16 bits a number
+        assert np.diag(wanted[2], -1).min() > 0.9, "the page says that head 1.3 looks one back"
 
 
 def test_the_training_that_is_scrubbed_is_the_chapter_s():
