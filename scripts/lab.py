@@ -12,8 +12,15 @@ import platform
 import sys
 from pathlib import Path
 
-import nbformat
-from nbformat.sign import NotebookNotary
+MISSING = (
+    "error: {} is not installed for this Python: `make lab` takes that of .venv and installs what "
+    "is missing; without make, the README says how"
+)
+try:
+    import nbformat
+    from nbformat.sign import NotebookNotary
+except ModuleNotFoundError as error:
+    sys.exit(MISSING.format(error.name))
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ".copied.json"  # of each copy, what its chapter said when it was made
@@ -93,7 +100,10 @@ def main(arguments: list[str]) -> None:
         )
     print(WELCOME.format(folder=mine), *said, sep="\n", flush=True)
     os.chdir(ROOT)
-    from jupyterlab.labapp import main as jupyterlab  # here: the copies need no JupyterLab
+    try:
+        from jupyterlab.labapp import main as jupyterlab  # here: the copies need no JupyterLab
+    except ModuleNotFoundError as error:
+        sys.exit(MISSING.format(error.name))
 
     jupyterlab([str(mine), *arguments])
 
