@@ -122,5 +122,13 @@ def test_a_python_without_jupyter_is_one_line(tmp_path, missing):
     assert done.stderr.count("\n") == 1
 
 
+def test_a_page_says_that_the_build_makes_some_of_it(book):
+    (book.chapters / "api/a.md").write_text("# Names\n\n<!--\n```{drawing} x\n```\n-->\nWords\n")
+    book.bring()
+    said = (book.mine / "api/a.md").read_text("utf8")
+    assert said.startswith(f"# Names\n{lab.BUILT}\n<!--\n") and said.endswith("-->\nWords\n")
+    assert (book.mine / "glossary.md").read_text("utf8") == "# Words\n"
+
+
 def test_git_ignores_the_copies():
     assert "/mine/" in (lab.ROOT / ".gitignore").read_text("utf8").splitlines()
