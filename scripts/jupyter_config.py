@@ -29,4 +29,5 @@ def as_in_the_book(notebook, resources):
     return notebook, resources
 
 
-get_config().HTMLExporter.preprocessors = [as_in_the_book]  # noqa: F821, Jupyter gives it
+# Jupyter gives it:
+get_config().HTMLExporter.preprocessors = [as_in_the_book]  # type: ignore[name-defined]  # noqa: F821
