@@ -1,4 +1,9 @@
-"""The book, built once for all tests of its pages, and again only after a change."""
+"""The book, read once for all tests of its pages, and again only after a change.
+
+What is read (Sphinx's doctrees) does not depend on where the book is published or whether it is
+printed: the published book and the one on paper are written from it. `test_ejected.py` reads a
+small book by itself.
+"""
 
 import json
 import os
@@ -106,10 +111,11 @@ def built(building):
     return building[-1]
 
 
-def publish(folder: Path) -> tuple[int, str]:
-    """Build the book as if it were published, in the folder of a site."""
+def publish(folder: Path, read: Path) -> tuple[int, str]:
+    """Build the book as if it were published, of the pages as they were read, in a site."""
     brings_python = bool(os.environ.get("PYODIDE_DIR"))  # as the workflow publishes it
     config = public_config(ROOT, folder, brings_python=brings_python)
+    shutil.copytree(read, folder / "_build/.doctrees")
     status, said = build(ROOT, folder, "--config", str(config))
     if status == 0:
         (folder / "site").mkdir()
@@ -118,10 +124,11 @@ def publish(folder: Path) -> tuple[int, str]:
 
 
 @pytest.fixture(scope="session")
-def published_site(request):
+def published_site(request, built):
     """Return the root of the server that has the published book, with the dates of its pages."""
+    read = built.parent / ".doctrees"
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True).stdout
     pyodide = os.environ.get("PYODIDE_DIR")
-    folder, (status, said) = once(request, "published", publish, commit, pyodide)
+    folder, (status, said) = once(request, "published", lambda f: publish(f, read), commit, pyodide)
     assert status == 0, said
     return folder / "site"
