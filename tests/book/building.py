@@ -81,21 +81,26 @@ SOURCES = (
 
 
 def once(request, name: str, make, *more):
-    """Return a folder and what `make(folder)` says: run once, and again only after a change."""
+    """Return a folder and what `make(folder)` says: run once, and again only after a change.
+
+    What has failed is made again in the next run: it may have been this machine.
+    """
     temporary = request.getfixturevalue("tmp_path_factory").getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):
         temporary = temporary.parent  # that of the whole run
     kept = proved.folder(request.config, "books") or temporary
     key = proved.key(proved.files(*SOURCES), *more)
     folder, said = kept / f"{name}-{key}", kept / f"{name}-{key}.json"
+    failed = temporary / said.name
     with FileLock(f"{folder}.lock"):
-        if not said.exists():
+        if not said.exists() and not failed.exists():
             for old in kept.glob(f"{name}-*"):  # and what an interrupted run has left
                 if old.suffix != ".lock":
                     shutil.rmtree(old) if old.is_dir() else old.unlink()
             folder.mkdir()
-            said.write_text(json.dumps(make(folder)))
-    return folder, json.loads(said.read_text())
+            status, words = make(folder)
+            (failed if status else said).write_text(json.dumps([status, words]))
+    return folder, json.loads((said if said.exists() else failed).read_text())
 
 
 @pytest.fixture(scope="session")
@@ -124,8 +129,10 @@ def publish(folder: Path, read: Path) -> tuple[int, str]:
 
 
 @pytest.fixture(scope="session")
-def published_site(request, built):
+def published_site(request, building):
     """Return the root of the server that has the published book, with the dates of its pages."""
+    status, said, built = building
+    assert status == 0, said
     read = built.parent / ".doctrees"
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True).stdout
     pyodide = os.environ.get("PYODIDE_DIR")
