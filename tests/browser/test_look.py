@@ -29,7 +29,7 @@ PROSE = """() => {
 }"""
 BARS = """[...document.querySelectorAll('.live-tools, .live-status:not(:empty)')]
     .filter(e => e.checkVisibility({ opacityProperty: true }) && !e.closest('details:not([open])'))
-    .filter(e => !e.closest('section.exercise'))
+    .filter(e => !e.closest('.cell').textContent.includes('@check'))
     .map(e => e.closest('.cell').id)"""
 EDGES = """() => {
     const page = document.querySelector('.reading'), { left } = page.getBoundingClientRect();
