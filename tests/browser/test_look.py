@@ -29,7 +29,7 @@ PROSE = """() => {
 }"""
 BARS = """[...document.querySelectorAll('.live-tools, .live-status:not(:empty)')]
     .filter(e => e.checkVisibility({ opacityProperty: true }) && !e.closest('details:not([open])'))
-    .filter(e => !e.closest('.cell').textContent.includes('@check'))
+    .filter(e => !e.closest('.cell').querySelector('.d2l-check'))
     .map(e => e.closest('.cell').id)"""
 EDGES = """() => {
     const page = document.querySelector('.reading'), { left } = page.getBoundingClientRect();
@@ -53,7 +53,7 @@ def text_has_one_right_edge(tab) -> None:
 
 
 def is_quiet(tab) -> None:
-    """At rest only exercises have buttons, and a good part of the height is text."""
+    """At rest only cells with the card of a check have buttons; much of the height is text."""
     tab.locator("[data-live]").first.wait_for(state="attached")
     assert tab.evaluate(BARS) == []
     text, height = tab.evaluate(PROSE)
