@@ -570,7 +570,10 @@ def _raised(exercise: Exercise, fn: Any, error: BaseException, message: str, sho
     if isinstance(error, TypeError | AttributeError) and "'Attention'" in message:
         says = "Attention holds two things, the output and the weights: take its .output."
     if type(error) is NameError:
-        says = "Is the name spelt as where it was defined? If that is a cell above, run it first."
+        says = (
+            "Is the name spelt as where it was defined? If that is a cell above, run it first. "
+            "Libraries come with What this chapter imports, the third cell of code."
+        )
     return Result(exercise.name, "error", head, (("called as", exercise.signature), *rows), says)
 
 
