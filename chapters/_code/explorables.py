@@ -17,6 +17,7 @@ import numpy as np
 
 import d2lmini
 import d2lmini.models
+from d2lmini.models.stored import read_npz
 
 from .drawings import KEYS, QUERY, VALUES
 
@@ -34,6 +35,7 @@ PLACES = {
     "readings": ("chapters/07-real-models", "two-heads"),
     "told": ("chapters/07-real-models", "told-figure"),
     "atlas": ("chapters/atlas", ""),
+    "sentence": ("chapters/atlas", ""),
     "tiles": ("chapters/08-attention-at-scale", "halves-figure"),
     "museum": ("chapters/09-bug-museum", "broken-by-one"),
     "learned": ("chapters/10-the-lookup-learned", "back"),
@@ -447,6 +449,51 @@ def atlas() -> Start:
     )
     files = {"reading-0.bin": stored_weights(text)}
     return Start(title, settings, titles, rows, says, (920, 276), 2, "drawing-atlas", files=files)
+
+
+def first_layer(places: int) -> dict[str, np.ndarray]:
+    """Return what each word and each place adds to the queries and keys of MiniLM's first layer.
+
+    A vector is word + place, less its mean, divided by its spread, and all else is linear: with
+    this, ``(parts[word] + parts[place]) / spread[word, place] + same`` is a query and a key.
+    """
+    with read_npz("minilm_layer.npz") as file:
+        w = {name: file[name].astype(np.float64) for name in file if name != "words"}
+    x = np.concatenate([w["word"], w["position"][:places]])
+    x -= x.mean(axis=1, keepdims=True)
+    count = len(w["word"])
+    spread = (x[:count, None] + x[count:]).std(axis=-1)
+    to_both = np.hstack([w["query_weight"], w["key_weight"]])  # (384, 768)
+    same = w["embeddings_shift"] @ to_both + np.hstack([w["query_bias"], w["key_bias"]])
+    return {"parts": x * w["embeddings_gain"] @ to_both, "spread": spread, "same": same[None]}
+
+
+def sentence() -> Start:
+    """Return a sentence that the reader may change, read by the first layer of MiniLM."""
+    layer, typed, head, most = d2lmini.models.MiniLMLayer.load(), "i like to eat apple", 10, 16
+    pieces, weights, _, _ = layer.read(typed)
+    asks = pieces.index("apple")
+    row = weights[head, asks]
+    best, second = (pieces[j] for j in np.argsort(-row)[:2])
+    says = (
+        f"In head 1.{head + 1}, “apple” takes {row.max():.2f} from “{best}” and "
+        f"{np.sort(row)[-2]:.2f} from “{second}”. Change a word, or try another head."
+    )
+    found = first_layer(most + 2)
+    settings = {
+        "typed": typed,
+        "words": ["[CLS]", "[SEP]", *layer.words],
+        "file": "first-layer.bin",
+        "shapes": [[name, *numbers.shape] for name, numbers in found.items()],
+        "head": head,
+        "asks": asks,
+        "rows": weights[head].round(4).tolist(),
+        "most": most,
+    }
+    rows = [(piece, f"{w:.2f}") for piece, w in zip(pieces, row, strict=True)]
+    files = {"first-layer.bin": b"".join(x.astype("<f2").tobytes() for x in found.values())}
+    title, head = "Read a sentence of your own", ("word", "weight")
+    return Start(title, settings, head, rows, says, (640, 220), 3, tall=480, files=files)
 
 
 def tiles() -> Start:

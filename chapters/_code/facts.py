@@ -14,6 +14,8 @@ from pathlib import Path
 import nbformat
 import yaml
 
+from d2lmini.models import MiniLMLayer
+
 ROOT = Path(__file__).resolve().parents[2]
 PINS, CITATION = ROOT / "requirements.txt", ROOT / "CITATION.cff"
 NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
@@ -37,6 +39,11 @@ def pins(settings, names: list[str]) -> str:
     if missing := [name for name in names if name not in pinned]:
         raise ValueError(f"not in requirements.txt: {', '.join(missing)}")
     return table(("package", "version"), *((name, pinned[name]) for name in names))
+
+
+def known_words(settings, lines: list[str]) -> str:
+    """Return the words of the layer of MiniLM, in the order of its file: plain ones, then kinds."""
+    return ", ".join(MiniLMLayer.load().words)
 
 
 def chapters(settings, lines: list[str]) -> str:

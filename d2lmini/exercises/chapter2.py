@@ -180,8 +180,8 @@ register(
             ),
             Mistake(
                 "minimum",
-                "You subtracted the smallest score of each row. The largest is still above 0, and "
-                "its power can overflow.",
+                "You subtracted less than the largest score of each row, so the largest is still "
+                "above 0, and its power can overflow.",
                 lambda scores: naive_softmax(
                     (scores - scores.min(axis=-1, keepdims=True)) * DOUBLES
                 ),

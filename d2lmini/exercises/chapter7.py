@@ -152,7 +152,7 @@ register(
             Mistake(
                 "unit-length",
                 "You brought the vectors to length 1. A root mean square of 1 is a length of the "
-                "root of d.",
+                "root of d. (Scores divided by the root of d come to the same.)",
                 lambda states, gain, embedding: softmax(
                     _read(states, gain, embedding) / len(gain) ** 0.5
                 ),
@@ -288,12 +288,15 @@ def _controls(
     taken: Array,
     *,
     free_taken: bool = False,
+    free_later: bool = False,
     again: bool = False,
     loudest: bool = False,
 ) -> Array:
-    used = set() if free_taken else {(int(layer), int(head)) for layer, head in taken}
+    known = free_taken or free_later
+    used = set() if known else {(int(layer), int(head)) for layer, head in taken}
     chosen = []
     for layer, head in taken:
+        used |= {(int(layer), int(head))} if free_later else set()
         free = [at for at in np.ndindex(loudness.shape) if at not in used]
         if loudest:
             best = max(free, key=lambda at: loudness[at])
@@ -330,6 +333,7 @@ def _control_cases() -> list[Case]:
         case(7, 4, 3, [[3, 2], [3, 1], [0, 0], [2, 2]]),
         case(9, 2, 6, [[0, 5], [1, 3], [1, 4]]),
         (np.array([[1.0, 1.1, 5.0], [5.1, 5.2, 5.35]]), np.array([[0, 0], [0, 2], [1, 1]])),
+        (np.array([[1.0, 1.2, 3.0, 9.0, 4.5]]), np.array([[0, 0], [0, 1]])),
         (np.array([[2.0, 1.0, 1.0004, 0.9997]]), np.array([[0, 1]])),
     ]
 
@@ -357,6 +361,12 @@ register(
                 also=(
                     lambda loudness, taken: _controls(loudness, taken, free_taken=True, again=True),
                 ),
+            ),
+            Mistake(
+                "taken-later",
+                "You left out the heads that you had come to. All that are taken out must be "
+                "left out from the beginning.",
+                lambda loudness, taken: _controls(loudness, taken, free_later=True),
             ),
             Mistake(
                 "twice",

@@ -28,7 +28,7 @@ from d2lmini.exercises.guards import (
     standard_settings,
     time_limit,
 )
-from d2lmini.exercises.observations import observed
+from d2lmini.exercises.variations import related, variations
 
 __all__ = ["grade", "grade_exercise", "outcomes_of", "same_outcome"]
 
@@ -189,21 +189,21 @@ def _not_attempted(exercise: Exercise) -> Result:
 
 def _grade(exercise: Exercise, fn: Callable[..., Any]) -> Result:
     cases = exercise.cases()
-    expected = [outcome.arrays for outcome in outcomes_of(exercise, exercise.reference)]
+    rights = outcomes_of(exercise, exercise.reference)
+    expected = [right.arrays for right in rights if right.arrays is not None]
+    if len(expected) < len(cases):
+        error = next(right.error for right in rights if right.arrays is None)
+        raise RuntimeError(f"the reference of {exercise.name} fails on a case") from error
     outcomes = outcomes_of(exercise, fn, limit=SECONDS)
     if isinstance(outcomes[0].error, NotImplementedError) and _raised_by(outcomes[0].error, fn):
         return _not_attempted(exercise)
     for case, outcome, want in zip(cases, outcomes, expected, strict=False):
-        if want is None:
-            raise RuntimeError(
-                f"the reference of {exercise.name} fails on {case}"
-            ) from outcome.error
         found = _judge(exercise, fn, case, outcome, want)
         if found is None:
             continue
         if found.says or found.status == "todo":
             return found
-        return _diagnosed(exercise, found, outcomes, expected)
+        return _diagnosed(exercise, fn, found, outcomes, expected)
     for case, outcome in zip(cases, outcomes, strict=True):  # all is right but for this
         found = _aliased(exercise, outcome, _shown(exercise, case))
         if found is not None:
@@ -630,12 +630,11 @@ def _steady(
     fn: Callable[..., Any],
     cases: list[Case],
     first: list[Outcome],
-    expected: list[list[np.ndarray] | None],
+    expected: list[list[np.ndarray]],
 ) -> Result | None:
     """Call everything again: an answer that is remembered or drawn at random is no answer."""
     again = outcomes_of(exercise, fn, limit=SECONDS)
     for case, outcome, want in itertools.zip_longest(cases, again, expected):
-        assert want is not None
         found = None if outcome is None else _judge(exercise, fn, case, outcome, want)
         if found is not None:
             return Result(
@@ -663,15 +662,10 @@ def _steady(
 
 def _remembered(exercise: Exercise, fn: Callable[..., Any], first: list[Outcome]) -> Result | None:
     """Call everything with other values: neither a memory by shape nor a list of cases helps."""
-    same_shapes = list(map(_rearranged, exercise.cases()))
-    fresh = [*same_shapes, *(_larger(c) for c in same_shapes if any(type(n) is int for n in c))]
-    other = replace(exercise, cases=lambda: copy.deepcopy(fresh))
-    expected = outcomes_of(other, exercise.reference)
-    outcomes = outcomes_of(other, fn, limit=SECONDS)
+    fresh, expected = _fresh(exercise)
+    outcomes = outcomes_of(replace(exercise, cases=lambda: copy.deepcopy(fresh)), fn, limit=SECONDS)
     for i, (case, outcome, want) in enumerate(zip(fresh, outcomes, expected, strict=False)):
-        if want.arrays is None or not all(_isfinite(x).all() for x in want.arrays):
-            continue  # not an input that this exercise allows, as 3 heads for 4 numbers
-        found = _judge(exercise, fn, case, outcome, want.arrays)
+        found = _judge(exercise, fn, case, outcome, want)
         if found is None:
             continue
         if i >= len(first) or not same_outcome(first[i], outcome):
@@ -682,6 +676,20 @@ def _remembered(exercise: Exercise, fn: Callable[..., Any], first: list[Outcome]
             says="The result must depend on the values of the arguments, not only on their shapes.",
         )
     return None
+
+
+def _fresh(exercise: Exercise) -> tuple[list[Case], list[list[np.ndarray]]]:
+    """Return other inputs, with the same shapes first, and the right answers to them."""
+    cases = list(map(_rearranged, exercise.cases()))
+    cases += [_larger(case) for case in cases if any(type(n) is int for n in case)]
+    wanted = outcomes_of(replace(exercise, cases=lambda: copy.deepcopy(cases)), exercise.reference)
+    pairs = [
+        (case, want.arrays)
+        for case, want in zip(cases, wanted, strict=True)
+        # Others are not inputs that this exercise allows, as 3 heads for 4 numbers.
+        if want.arrays is not None and all(_isfinite(x).all() for x in want.arrays)
+    ]
+    return [case for case, _ in pairs], [arrays for _, arrays in pairs]
 
 
 def _larger(case: Case) -> Case:
@@ -711,28 +719,72 @@ def _rearranged(case: Case) -> Case:
 
 def _diagnosed(
     exercise: Exercise,
+    fn: Any,
     found: Result,
     outcomes: list[Outcome],
-    expected: list[list[np.ndarray] | None],
+    expected: list[list[np.ndarray]],
 ) -> Result:
     last = len(outcomes) - 1  # the case in which the most slips differ
     at_last = replace(exercise, cases=lambda: exercise.cases()[last : last + 1])
     for mistake in exercise.mistakes:
-        for fn in (mistake.fn, *mistake.also):
-            if not same_outcome(outcomes_of(at_last, fn)[0], outcomes[last]):
+        for slip in (mistake.fn, *mistake.also):
+            if not same_outcome(outcomes_of(at_last, slip)[0], outcomes[last]):
                 continue
-            theirs = outcomes_of(exercise, fn)
+            theirs = outcomes_of(exercise, slip)
             if len(theirs) == len(outcomes) and same_outcomes(theirs, outcomes):
                 return replace(found, says=mistake.says, mistake=mistake.id)
-    if any(outcome.arrays is None for outcome in outcomes):
-        return found
-    for part, name in enumerate(exercise.returns):
-        got = [outcome.arrays[part] for outcome in outcomes if outcome.arrays is not None]
-        right = [arrays[part] for arrays in expected if arrays is not None]
-        if says := observed(got, right, _close):
-            of = f"Of {name}: " if len(exercise.returns) > 1 else ""
-            return replace(found, says=of + says)
+    with suppress(TimeUpError), time_limit(Deadline(SECONDS, PATIENCE)):
+        return replace(found, says=_explained(exercise, fn, outcomes, expected))
     return found
+
+
+def _explained(
+    exercise: Exercise, fn: Any, outcomes: list[Outcome], expected: list[list[np.ndarray]]
+) -> str:
+    """Say how the right answer must be changed to give these outcomes, on fresh inputs too."""
+    fresh, wanted = _fresh(exercise)
+    cases = [*exercise.cases(), *fresh, *map(_shaken, exercise.cases())]
+    more = replace(exercise, cases=lambda: copy.deepcopy(cases[len(expected) :]))
+    whole = [*outcomes, *outcomes_of(more, fn, limit=SECONDS)]
+    if len(whole) < len(cases) or all(outcome.arrays is None for outcome in outcomes):
+        return ""
+    right = [*expected, *wanted]
+    for part, name in enumerate(exercise.returns):
+        got = [outcome.arrays[part] for outcome in whole[: len(right)] if outcome.arrays]
+        if says := related(got, [arrays[part] for arrays in right], _close):
+            return f"Of {name}: {says}" if len(exercise.returns) > 1 else says
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for says, other in variations(exercise):
+            if _agrees(exercise, other, cases, whole):
+                return says
+    return ""
+
+
+def _agrees(exercise: Exercise, fn: Any, cases: list[Case], outcomes: list[Outcome]) -> bool:
+    """Tell whether an answer of our own does the same on every input, the last first."""
+    for case, outcome in zip(reversed(cases), reversed(outcomes), strict=True):
+        own = Outcome()
+        try:
+            _read(exercise, exercise.call(fn, *copy.deepcopy(case)), own)
+        except Exception as error:
+            own.error = error
+        if not same_outcome(own, outcome):
+            return False
+    return True
+
+
+def _shaken(case: Case) -> Case:
+    """Return the case with each number that is not whole a little changed."""
+    rng = np.random.default_rng(0)
+
+    def shaken(x: Any) -> Any:
+        if type(x) is float or (_is_array(x) and x.dtype.kind == "f"):
+            moved = x * rng.uniform(0.7, 1.3, np.shape(x))
+            return float(moved) if type(x) is float else moved
+        return x
+
+    return tuple(map(shaken, case))
 
 
 def same_outcomes(one: list[Outcome], two: list[Outcome]) -> bool:

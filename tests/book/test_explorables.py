@@ -249,30 +249,44 @@ NAMES = [
     " - ",
 ]
 STRANGE = ["Иван", "visitor 7", "李", "a" * 65]
+# What reads the matrices of a file; `of` is encoder.mjs.
+MATRICES = """import { readFileSync } from 'node:fs';
+const [file, shapes, ...given] = JSON.parse(readFileSync(0)), b = readFileSync(file);
+const w = of.matrices(b.buffer.slice(b.byteOffset, b.byteOffset + b.length), shapes);"""
+
+
+def encoder(built, settings, code, *given):
+    """Return what code makes of `given` with encoder.mjs and the matrices `w` of an explorable."""
+    head = f"import * as of from {json.dumps((FOLDER / 'encoder.mjs').as_uri())};{MATRICES}"
+    command = [NODE, "--input-type=module", "--eval", f"{head}console.log(JSON.stringify({code}))"]
+    file = str(built / "_static/explorables" / settings["file"])
+    says = json.dumps([file, settings["shapes"], *given])
+    done = subprocess.run(command, input=says, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
 
 
 @pytest.mark.skipif(not NODE, reason="Node is not installed, and QuickJS gets no files from here")
 def test_a_page_encodes_names_as_the_library_does(built):
-    encode = d2lmini.NameEncoder.load()
-    file = built / "_static/explorables/name-encoder.bin"
-    shapes = explorables.learned().settings["shapes"]
-    code = f"import * as m from {json.dumps((FOLDER / 'encoder.mjs').as_uri())};"
-    code += "import { readFileSync } from 'node:fs';"
-    code += "const [file, shapes, names, strange] = JSON.parse(readFileSync(0));"
-    code += "const b = readFileSync(file);"
-    code += "const bytes = b.buffer.slice(b.byteOffset, b.byteOffset + b.length);"
-    code += "const w = m.matrices(bytes, shapes);"
-    code += "console.log(JSON.stringify([names.map((name) => m.encoded(w, m.folded(name))),"
-    code += "strange.map((name) => m.folded(name))]))"
-    command = [NODE, "--input-type=module", "--eval", code]
-    given = json.dumps([str(file), shapes, NAMES, STRANGE])
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
-    vectors, refused = json.loads(done.stdout)
-    close(vectors, encode(NAMES))
+    encode, settings = d2lmini.NameEncoder.load(), explorables.learned().settings
+    code = "given[0].map(name => of.encoded(w, of.folded(name)))"
+    close(encoder(built, settings, code, NAMES), encode(NAMES))
+    refused = encoder(built, settings, "given[0].map(name => of.folded(name))", STRANGE)
     assert refused == [None] * len(STRANGE)
     for name in STRANGE:
         with pytest.raises(ValueError, match="letters"):
             encode([name])
+
+
+@pytest.mark.skipif(not NODE, reason="Node is not installed, and QuickJS gets no files from here")
+def test_a_page_reads_a_sentence_as_the_library_does(built, rng):
+    layer, settings = d2lmini.models.MiniLMLayer.load(), explorables.sentence().settings
+    sentences = [rng.choice(layer.words, n).tolist() for n in range(1, settings["most"] + 1)]
+    rows = [[settings["words"].index(w) for w in ["[CLS]", *s, "[SEP]"]] for s in sentences]
+    found = encoder(built, settings, "given[0].map(rows => of.firstLayer(w, rows, 12))", rows)
+    for weights, words in zip(found, sentences, strict=True):
+        wanted = layer.read(" ".join(words)).weights
+        np.testing.assert_allclose(weights, wanted, atol=0.005)  # the file has 16 bits a number
+        assert np.diag(wanted[2], -1).min() > 0.9, "the page says that head 1.3 looks one back"
 
 
 def test_the_training_that_is_scrubbed_is_the_chapter_s():

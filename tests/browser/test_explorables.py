@@ -42,6 +42,7 @@ TURNED = {
     "museum": ("input[type=radio]:checked", "ArrowRight"),
     "learned": ("input[type=range]", "ArrowRight"),
     "atlas": ("input", "ArrowLeft"),
+    "sentence": ("input", "ArrowLeft"),
 }
 
 

@@ -80,13 +80,25 @@ def test_the_buttons_of_a_cell_are_seen_by_pointer_and_keyboard(visit):
     assert tab.evaluate("document.activeElement.textContent") == "Run"
 
 
-def test_under_a_finger_the_buttons_are_always_seen(visit):
-    tab = visit(CHAPTERS[0], width=390).tab
+# The names of folds that a button lies on.
+COVERED = """() => [...document.querySelectorAll('.cell.folded .live-tools')].flatMap(tools => {
+    const name = tools.closest(".cell").querySelector("summary");
+    const box = tools.getBoundingClientRect();
+    const letters = new Range();
+    letters.selectNodeContents(name);
+    return [...letters.getClientRects()].some(line => line.right > box.left && line.left < box.right
+        && line.bottom > box.top && line.top < box.bottom) ? [name.textContent] : [];
+})"""
+
+
+def test_under_a_finger_the_buttons_are_always_seen_and_lie_on_no_name(visit):
+    tab = visit(CHAPTERS[1], width=390).tab
     tab.locator("[data-live]").first.wait_for(state="attached")
     shown = tab.locator(".live-tools").evaluate_all(
         "all => all.map(one => getComputedStyle(one).opacity)"
     )
     assert set(shown) == {"1"}
+    assert tab.evaluate(COVERED) == []
 
 
 def test_the_code_of_a_figure_comes_after_its_caption_and_is_quiet(visit):

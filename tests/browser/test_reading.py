@@ -301,17 +301,6 @@ def test_nothing_moves_for_those_who_ask_for_it(visit):
     assert tab.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
 
 
-def test_nothing_jumps_while_a_page_loads(visit):
-    tab = visit(CHAPTER).tab
-    shift = tab.evaluate("""() => new Promise(done => {
-        let total = 0;
-        new PerformanceObserver(list => list.getEntries().forEach(e => total += e.value))
-            .observe({type: 'layout-shift', buffered: true});
-        setTimeout(() => done(total), 300);
-    })""")
-    assert shift < 0.01
-
-
 def test_on_paper_there_is_only_the_text(visit):
     tab = visit(CHAPTER, scheme="dark").tab
     tab.emulate_media(media="print")

@@ -1,4 +1,5 @@
-// The encoder of chapter 10: reads a name letter by letter, as d2lmini.NameEncoder does; a test compares them.
+// Two models that read what is typed: the encoder of chapter 10, as d2lmini.NameEncoder does, and the first layer of MiniLM, as
+// d2lmini.models.MiniLMLayer; a test compares them.
 import { dot, half, softmax } from "./math.mjs";
 
 const FOLDED = { ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d", þ: "th", ı: "i" };
@@ -55,4 +56,14 @@ function ofWord(w, letters) {
     x = plus(x, times(wide, w[`${at}narrow.weight`]).map((row) => row.map((a, j) => a + down[j])));
   }
   return unit(attend(w, "pool", w.question, x)[0]);
+}
+
+/** The weights of each head of MiniLM's first layer, from what each word and each place adds to queries and keys. */
+export function firstLayer({ parts, spread, same: [same] }, words, heads) {
+  const both = words.map((word, i) => same.map((x, c) => (parts[word][c] + parts[spread.length + i][c]) / spread[word][i] + x));
+  const size = same.length / 2 / heads;
+  return Array.from({ length: heads }, (_, h) => {
+    const [queries, keys] = [h, h + heads].map((at) => both.map((row) => row.slice(at * size, (at + 1) * size)));
+    return queries.map((query) => softmax(keys.map((key) => dot(query, key) / Math.sqrt(size))));
+  });
 }

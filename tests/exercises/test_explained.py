@@ -1,0 +1,89 @@
+"""What is said of a wrong answer that no known mistake explains: what one change would give it."""
+
+import numpy as np
+import pytest
+from answers import EXERCISES, on, run_text
+
+from d2lmini.exercises import find, grade
+from d2lmini.exercises.variations import CHANGES, variations
+
+RIGHT = find("additive_score").reference
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda x: -x, "Your result is of the opposite sign."),
+        (lambda x: x[..., ::-1], "Your result is reversed within each row."),
+        (lambda x: x**2, "Your result is squared."),
+        (lambda x: 3 * x, "Each number is 3 times the right one, whatever the input."),
+        (lambda x: x + 0.5, "Each number is too large by 0.5."),
+        (lambda x: x[None], "Your result is given an axis of length 1 that should not be there."),
+        (lambda x: x + 0.1 * x**3, ""),
+        (lambda x: -x if x.size > 4 else x + 1, ""),  # what holds on some inputs only is not said
+        (lambda x: x * np.nan, ""),
+    ],
+)
+def test_what_holds_on_every_input_is_said(change, says):
+    result = grade(lambda *case: change(RIGHT(*case)), name="additive_score")
+    assert result.status == "wrong"
+    assert result.mistake is None
+    assert result.says == says
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "says"),
+    [
+        # Written otherwise than the solution is.
+        ("moved_tokens(x, w_q, w_k, w_v, steps)",
+         "for _ in range(steps + 1):\n        q, k, v = x @ w_q, x @ w_k, x @ w_v\n"
+         "        s = q @ k.T / len(w_q[0]) ** 0.5\n"
+         "        e = np.exp(s - s.max(1)[:, None])\n"
+         "        x = x + e / e.sum(1)[:, None] @ v\n    return x",
+         "It is as if steps were one larger than it should be."),
+        ("attention(query, key, value, bias)",
+         "s = np.einsum('nd,md->nm', query, key) / key.shape[1] ** 0.5 * bias\n"
+         "    e = np.exp(s - s.max(1)[:, None])\n    return (e / e.sum(1)[:, None]) @ value",
+         "It is as if “× bias” stood in place of “+ bias”."),
+        ("lookup_score(weights, tokens)",
+         "last, found = {}, []\n    for i, t in enumerate(tokens.tolist()):\n"
+         "        if t in last:\n            found.append(weights[i][last[t] + 1])\n"
+         "        last[t] = i\n    return sorted(found)[-1]",
+         "It is as if the largest were taken, not the mean."),
+        ("who_told(parts, query, place)",
+         "s = np.einsum('pnd,d->pn', parts, query) / len(query)\n    n = s.shape[1]\n"
+         "    return s[:, place] - (s.sum(1) - s[:, place]) / (n - 1)",
+         "It is as if the root were left out."),
+        # Two slips at once, and a slip that cannot be told from others by what is tried here.
+        ("moved_tokens(x, w_q, w_k, w_v, steps)",
+         "for _ in range(steps + 1):\n        x = x - (x @ w_q) @ (x @ w_k).T @ (x @ w_v)\n"
+         "    return x", ""),
+        ("ask_or_nobody(query, key, value, least)",
+         "q, k = (x / np.sqrt((x**2).sum(1))[:, None] for x in (query, key))\n"
+         "    s = q @ k.T / 0.1\n    e = np.exp(s)\n"
+         "    return np.where(s.max(1)[:, None] >= least, e / e.sum(1)[:, None] @ value, 0)", ""),
+    ],
+)  # fmt: skip
+def test_one_slip_is_said_however_the_answer_is_written(name, body, says):
+    answer = run_text(f"def {name}:\n    {body}", name.split("(")[0])
+    assert grade(answer).says == says
+
+
+def test_a_known_mistake_comes_first_and_of_two_results_one_is_named():
+    def merged(*case):
+        output, total = find("merge_outputs").reference(*case)
+        return output, 2 * total + 1
+
+    assert grade(merged, name="merge_outputs").says == ""
+    merged = find("merge_outputs").reference
+    result = grade(lambda *case: (-merged(*case)[0], merged(*case)[1]), name="merge_outputs")
+    assert result.says == "Of output: Your result is of the opposite sign."
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler, about what makes no sense
+@pytest.mark.parametrize("exercise", [on(exercise) for exercise in EXERCISES])
+def test_there_is_much_to_try_and_each_has_a_sentence(exercise):
+    said = [says for says, _ in variations(exercise)]
+    assert len(said) > len(CHANGES)
+    assert all(says.startswith("It is as if ") and says.endswith(".") for says in said)
+    assert max(map(len, said)) < 150
