@@ -12,6 +12,8 @@ from d2lmini._checks import check_flag, whole_number
 
 __all__ = ["causal_mask", "padding_mask", "sliding_window_mask"]
 
+FAR = 2**30  # beyond every position, and a number that every array can hold
+
 
 def _no_later_key(queries: A, keys: A) -> A:
     """Let positions (n, 1) see positions (m,) up to their own: (n, m)."""
@@ -20,8 +22,8 @@ def _no_later_key(queries: A, keys: A) -> A:
 
 def _near_key(queries: A, keys: A, window: int, sinks: int = 0) -> A:
     """Let positions (n, 1) see none (m,) that is `window` or more before, but for the sinks."""
-    near = keys > queries - window
-    return near if sinks == 0 else near | (keys < sinks)
+    near = keys > queries - min(window, FAR)
+    return near if sinks == 0 else near | (keys < min(sinks, FAR))
 
 
 def _combined_mask(
@@ -139,9 +141,9 @@ def sliding_window_mask(
     sinks = whole_number("sinks", sinks, at_least=0)
     check_flag("causal", causal)
     queries, keys = _checked_positions(num_queries, num_keys, like)
-    last = queries if causal else queries + (window - 1)
+    last = queries if causal else queries + (min(window, FAR) - 1)
     return (_no_later_key(last, keys) & _near_key(queries, keys, window)) | (
-        _no_later_key(queries if causal else keys, keys) & (keys < sinks)
+        _no_later_key(queries if causal else keys, keys) & (keys < min(sinks, FAR))
     )
 
 

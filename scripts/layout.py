@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from d2lmini._terminal import command
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "LAYOUT.md"
 
@@ -60,4 +62,4 @@ def main(wanted: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command(lambda: main(sys.argv[1:])))

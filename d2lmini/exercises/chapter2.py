@@ -345,6 +345,7 @@ def _kernel_regression(query: Array, key: Array, value: Array, width: float) -> 
 def _kernel_regression_cases() -> list[Case]:
     return [
         (*tables([[1]], [[0], [3]], [[10], [20]]), 2.0),
+        (*tables([[0.25]], [[0], [90], [-200]], [[4], [-1.5], [2]]), 1.5),
         (*tables([[0, 1], [2, 2]], [[0, 0], [1, 2], [3, 1]], [[1], [5], [3]]), 3.0),
         (*tables([[0], [1], [2]], [[0], [2]], [[1, 7], [5, 0]]), 0.5),
         (*tables([[100], [1]], [[0], [1], [3]], [[1, 2], [5, 0], [3, 3]]), 0.5),

@@ -41,6 +41,8 @@ def _kept(x: Array, y: Array) -> Array:
 
 CHANGES: list[tuple[str, Callable[[Array], Array]]] = [
     ("upside down: True for False", lambda x: ~x),
+    ("0 everywhere", np.zeros_like),
+    ("1 everywhere", np.ones_like),
     ("of the opposite sign", lambda x: -x),
     ("transposed: its last two axes are exchanged", lambda x: x.swapaxes(-1, -2)),
     ("transposed: its first two axes are exchanged", lambda x: x.swapaxes(0, 1)),
@@ -74,6 +76,7 @@ CHANGES: list[tuple[str, Callable[[Array], Array]]] = [
     ("moved one column to the right", lambda x: np.roll(x, 1, -1)),
     ("moved one column to the left", lambda x: np.roll(x, -1, -1)),
     ("exchanged with its other half", lambda x: np.roll(x, x.shape[-1] // 2, -1)),
+    ("1 at the largest of each row and 0 elsewhere", lambda x: 1.0 * (x == x.max(-1)[..., None])),
     ("sorted", lambda x: np.sort(x, axis=0)),
     ("sorted within each row", lambda x: np.sort(x, axis=-1)),
     ("one larger than it should be", lambda x: x + 1),
@@ -93,11 +96,9 @@ CHANGES: list[tuple[str, Callable[[Array], Array]]] = [
     ("without what is negative", lambda x: np.maximum(x, 0)),
     ("rounded", np.round),
     ("cut to whole numbers", lambda x: x.astype(int)),
-    ("0 everywhere", np.zeros_like),
-    ("1 everywhere", np.ones_like),
     ("hidden from earlier tokens, as causal attention does", lambda x: _hidden(x, _seen(x, 0))),
     ("hidden from earlier tokens and from itself", lambda x: _hidden(x, _seen(x, -1))),
-    ("hidden from itself", lambda x: _hidden(x, np.eye(*x.shape[-2:]) == 0)),
+    ("hidden from itself", lambda x: _hidden(x, _seen(x, 0) == _seen(x, -1))),
 ]  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def variations(exercise: Exercise) -> Iterator[tuple[str, Callable[..., Any]]]:
         code = _compiled(tree, body, i, f"{name} = _changed({name})")
         for words, change in CHANGES:
             yield (
-                f"It is as if {name} were {words}.",
+                f"It is as if {'the exponentials' if name == 'e' else name} were {words}.",
                 _function(code, exercise.function, _changed=_on_any(change)),
             )
 
@@ -217,5 +218,5 @@ def _named(tree: ast.Module, exercise: Exercise) -> Iterator[tuple[list[ast.stmt
                 if isinstance(statement, ast.Assign):
                     (target,) = statement.targets
                     for name in target.elts if isinstance(target, ast.Tuple) else [target]:
-                        if isinstance(name, ast.Name) and len(name.id) > 1:
+                        if isinstance(name, ast.Name) and (len(name.id) > 1 or name.id == "e"):
                             yield node.body, i + 1, name.id
