@@ -80,16 +80,20 @@ WORDS_OF_DRAWINGS = """async (wanted) => {
         await image.decode();
         const holder = document.createElement('div'), box = image.getBoundingClientRect();
         holder.style = `position: absolute; left: 0; top: 0; width: ${box.width}px`;
-        holder.innerHTML = await (await fetch(image.currentSrc)).text();
+        const drawn = await (await fetch(image.currentSrc)).text();
+        // the policy of a page lets no drawing bring a face: its own is the same
+        holder.innerHTML = drawn.replace(/<style>.*?<\\/style>/s, '');
         const svg = holder.querySelector('svg');
         svg.setAttribute('width', box.width);
         svg.setAttribute('height', box.height);
         document.body.append(holder);
-        await Promise.all([...document.fonts].map(face => face.load()));
+        svg.querySelectorAll('text, tspan').forEach(word => word.style.fontFamily = 'Book');
         const sheet = svg.getBoundingClientRect();
         for (const word of svg.querySelectorAll('text')) {
             const {left, right} = word.getBoundingClientRect(), at = word.getScreenCTM();
-            const cut = Math.max(sheet.left - left, right - sheet.right) > 1 ? ' is cut' : '';
+            const beyond = Math.max(sheet.left - left, right - sheet.right);
+            // above and below the letters of a line, which may be turned, there is room
+            const cut = beyond > (at.b ? .3 * (right - left) : 1) ? ' is cut' : '';
             for (const part of word.querySelector('tspan') ? word.children : [word]) {
                 const size = parseFloat(getComputedStyle(part).fontSize) * Math.hypot(at.a, at.b);
                 if (cut || wanted.every(one => Math.abs(one - size) > .2)) found.push(
