@@ -122,17 +122,8 @@ class AttentionRecord(Sequence[RecordedAttention]):
         steps before. Where nothing was computed, such as for keys that a cache has dropped or that
         came later, there is NaN.
 
-        Parameters
-        ----------
-        item : int
-            Which item of the batch.
-
-        Raises
-        ------
-        IndexError
-            If the batch has no such item.
-        ValueError
-            If nothing was recorded, or the modules differ in the shapes of their steps.
+        `item` and the errors are those of `stack`; here the modules may not differ in the shapes of
+        their steps.
         """
         self._something()
         layers = [_joined([_item(call, item) for call in self[name]]) for name in self.names]

@@ -231,7 +231,8 @@ def _strings(name: str, texts: Sequence[str]) -> list[str]:
     kind = type(texts).__name__
     if isinstance(texts, str | bytes):
         one = "string" if isinstance(texts, str) else kind
-        raise TypeError(f"{name} must be a list of strings, got one {one}; write [{name[:-1]}]")
+        item = name.removesuffix("s").replace("querie", "query")
+        raise TypeError(f"{name} must be a list of strings, got one {one}; write [{item}]")
     if isinstance(texts, set | frozenset):
         raise TypeError(f"{name} must be in an order, got a {kind}; write sorted({name})")
     if not isinstance(texts, Iterable):

@@ -54,7 +54,7 @@ SIZES = dict(zip(HASHES, (5, 235, 3137, 2322, 25, 3027), strict=True))
 LARGE = 60_000  # bytes of a file that comes only when the models are used
 PACKAGES = ("numpy", "matplotlib")
 SHIPPED = ("__init__.py", "library.py", "plan.py", "runner.py")
-# What it means the end of the opening says, once (`theme/page.html`).
+# At the first such cell in sight; of the others the end of the opening speaks (`theme/page.html`).
 NEEDS_TORCH = '<a class="live-mark" href="#run-this-chapter">needs PyTorch</a>'
 TO_TRY_IT = 'To try it, <a href="#run-this-chapter">run this chapter</a>.'
 
@@ -75,6 +75,7 @@ class FindLiveCells(SphinxPostTransform):
         except Exception:  # what is no notebook is said by who makes a page of it
             return
         planned = {cell.id: cell for cell in plan_cells(cells)}
+        self.marked = False
         for node in self.document.findall(nodes.container):
             if node.get("nb_element") != "cell_code":
                 continue
@@ -88,7 +89,9 @@ class FindLiveCells(SphinxPostTransform):
         folded_answer = cell.among_exercises and cell.tags & FOLDED
         kind, inside = "live-bar", ""
         if cell.torch and not folded_answer:
-            kind, inside = "live-bar live-not", NEEDS_TORCH
+            kind = "live-bar live-not"
+            if not self.marked and not cell.tags & FOLDED:
+                self.marked, inside = True, NEEDS_TORCH
         elif not cell.live:
             return
         elif "d2l-todo" in node.astext():

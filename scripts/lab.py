@@ -12,8 +12,15 @@ import platform
 import sys
 from pathlib import Path
 
-import nbformat
-from nbformat.sign import NotebookNotary
+MISSING = (
+    "error: {} is not installed for this Python: `make lab` takes that of .venv and installs what "
+    "is missing; without make, the README says how"
+)
+try:
+    import nbformat
+    from nbformat.sign import NotebookNotary
+except ModuleNotFoundError as error:
+    sys.exit(MISSING.format(error.name))
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ".copied.json"  # of each copy, what its chapter said when it was made
@@ -22,6 +29,7 @@ HERE = {
     "codemirror_mode": {"name": "ipython", "version": 3},
     "version": platform.python_version(),
 }
+BUILT = "\n*Some of this page is made when the book is built, and only `make book` shows it.*\n"
 WELCOME = """
 Your own copies of the chapters are in {folder}: type into them, and save as you like. A later
 version of the book leaves them alone, and git ignores them. To stop, press Ctrl-C twice here.
@@ -65,7 +73,9 @@ def bring(chapters: Path, mine: Path) -> list[str]:
     for page in [*chapters.glob("*.md"), *chapters.glob("api/*.md")]:  # to which they link
         copy = mine / page.relative_to(chapters)
         copy.parent.mkdir(exist_ok=True)
-        copy.write_bytes(page.read_bytes())
+        title, _, text = page.read_text("utf8").partition("\n")
+        built = BUILT if "<!--\n" in text else ""  # a directive
+        copy.write_text(f"{title}\n{built}{text}", "utf8")
     for chapter in sorted(chapters.glob("*.ipynb")):
         copy = place(chapter, mine, record)
         if copy is None:
@@ -93,7 +103,12 @@ def main(arguments: list[str]) -> None:
         )
     print(WELCOME.format(folder=mine), *said, sep="\n", flush=True)
     os.chdir(ROOT)
-    from jupyterlab.labapp import main as jupyterlab  # here: the copies need no JupyterLab
+    own = os.environ.get("JUPYTER_CONFIG_PATH", "")
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [str(ROOT / "scripts"), own]))
+    try:
+        from jupyterlab.labapp import main as jupyterlab  # here: the copies need no JupyterLab
+    except ModuleNotFoundError as error:
+        sys.exit(MISSING.format(error.name))
 
     jupyterlab([str(mine), *arguments])
 

@@ -64,13 +64,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+if (minor := sys.version_info[1]) < 11:
+    raise RuntimeError(f"this kernel is Python 3.{minor}: choose one with Python 3.11 or newer")
+
 # Where the library is missing, install it: from the book around this notebook, or its repository.
-if importlib.util.find_spec("d2lmini") is None:
-    around = [f"{p}[torch,plot]" for p in Path.cwd().parents if (p / "d2lmini/data").exists()]
-    source = next(iter(around), "{published}")
+if None in map(importlib.util.find_spec, ("d2lmini", "array_api_compat")):
+    folders = [p for p in (Path.cwd(), *Path.cwd().parents) if (p / "d2lmini/data").exists()]
+    source = f"{folders[0]}[torch,plot]" if folders else "{published}"
     pip = [sys.executable, "-m", "pip", "install", source or "/folder/of/the/book[torch,plot]"]
     if not source or subprocess.run(pip).returncode:
-        raise ModuleNotFoundError(f'd2lmini is missing. This installs it: %pip install "{pip[-1]}"')
+        put = "" if source else "Put the folder of your copy of the book into this line and run it"
+        how = f'{put or "This installs it"}: %pip install "{pip[-1]}"'
+        raise ModuleNotFoundError(f"d2lmini is missing. {how}")
 """
 
 

@@ -1,6 +1,9 @@
 """`make lab` gives readers copies of their own, and never writes to what they have typed."""
 
 import json
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import nbformat
@@ -101,6 +104,30 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(lab, "bring", refuse)
     with pytest.raises(SystemExit, match=r"^error: \S+mine: Permission denied: copy the book to"):
         lab.main([])
+
+
+@pytest.mark.parametrize("missing", ["nbformat", "jupyterlab"])
+def test_a_python_without_jupyter_is_one_line(tmp_path, missing):
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules[{missing!r}] = None\n")
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "scripts").mkdir()
+    program = tmp_path / "scripts/lab.py"
+    program.write_bytes((lab.ROOT / "scripts/lab.py").read_bytes())
+    ours = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, program], env=ours, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {missing}") and "`make lab` takes" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_page_says_that_the_build_makes_some_of_it(book):
+    (book.chapters / "api/a.md").write_text("# Names\n\n<!--\n```{drawing} x\n```\n-->\nWords\n")
+    book.bring()
+    said = (book.mine / "api/a.md").read_text("utf8")
+    assert said.startswith(f"# Names\n{lab.BUILT}\n<!--\n") and said.endswith("-->\nWords\n")
+    assert (book.mine / "glossary.md").read_text("utf8") == "# Words\n"
 
 
 def test_git_ignores_the_copies():

@@ -131,17 +131,14 @@ def triangle() -> Start:
     scores = np.array([2.0, 1.0, 0.0])
     values = np.array([[2.0, 6.0], [6.0, 2.0], [1.0, 1.0]])
     weights = d2lmini.softmax(scores)
-    used = np.exp(-(weights * np.log(weights)).sum())
-    slope = np.abs(np.diag(weights) - np.outer(weights, weights)).max()
     best = "ABC"[int(weights.argmax())]
     rows = [
         (name, f"{s:.0f}", f"{w:.2f}", f"({v[0]:.0f}, {v[1]:.0f})")
         for name, s, w, v in zip("ABC", scores, weights, values, strict=True)
     ]
     says = (
-        f"The weights {', '.join(f'{w:.2f}' for w in weights)} use {used:.2f} of 3 values, and "
-        f"the largest slope of the softmax is {slope:.3f}. The point leans to {best}. Lower the "
-        "temperature and watch the path into a corner."
+        f"With the weights {', '.join(f'{w:.2f}' for w in weights)} the point leans to {best}. "
+        "Lower the temperature and watch the path into a corner."
     )
     settings = {"scores": scores.tolist(), "values": values.tolist()}
     head = ("entry", "score", "weight", "value")
@@ -158,16 +155,20 @@ def nile() -> Start:
         estimate = d2lmini.attention(time, time, level, mask=others, score=score).output
         return float(np.sqrt(np.mean((estimate - level) ** 2)))
 
-    width = 3.0
+    width, year, early = 2.0, 1913, years < 1899
+    smooth = d2lmini.nadaraya_watson(time, time, level, width=width).output[:, 0]
     rows = [(f"{w:.1f}", f"{error(w):.0f}") for w in (0.5, 1.0, 2.0, 3.0, 10.0, 50.0)]
     says = (
-        f"With a width of {width:.1f} years, a year is estimated from the others with an error of "
-        f"{error(width):.0f}. The line shows the fall around 1899. Is there a width with a "
-        "smaller error?"
+        f"With a width of {width:.1f} years the answer for {year} is "
+        f"{smooth[years == year][0]:.0f}. If every year is estimated from the others alone, the "
+        f"error is {error(width):.0f}. The line shows the fall around 1899. Is there a width with "
+        "a smaller error?"
     )
+    means = [(1871, 1898, flow[early].mean()), (1899, 1970, flow[~early].mean())]
     settings = {"years": years.astype(int).tolist(), "flow": flow.tolist(), "width": width}
+    settings |= {"year": year, "means": [[a, b, round(float(mean))] for a, b, mean in means]}
     head = ("width", "error from the others")
-    return Start("Choose a width", settings, head, rows, says, (480, 262), 1)
+    return Start("Choose a width and a year", settings, head, rows, says, (480, 342), 2, BEFORE)
 
 
 EMBEDDING = {  # of chapter 3: food, technology, doing, person
@@ -182,23 +183,22 @@ EMBEDDING = {  # of chapter 3: food, technology, doing, person
 
 
 def masks() -> Start:
-    """Return the two sentences of the third chapter, under a mask that hides nothing."""
+    """Return the two sentences of the third chapter, under a causal mask."""
     sentences = [["i", "like", "the", "apple", "phone"], ["i", "like", "to", "eat", "apple"]]
     words = sentences[0]
     x = np.array([EMBEDDING[word] for word in words], dtype=float)
     asks = words.index("apple")
-    output, weights = d2lmini.attention(x[[asks]], x, x)
-    best = int(weights[0].argmax())
+    output, weights = (part[asks] for part in d2lmini.attention(x, x, x, causal=True))
+    best = int(weights.argmax())
     scores = x @ x[asks]
     rows = [
-        (word, f"{s:.2f}", f"{s / 2:.2f}", f"{w:.2f}")
-        for word, s, w in zip(words, scores, weights[0], strict=True)
+        (word, *(f"{a:.2f}" if i <= asks else "–" for a in (s, s / 2, w)))
+        for i, (word, s, w) in enumerate(zip(words, scores, weights, strict=True))
     ]
     says = (
-        f"“apple” sees every word. Most of its weight, {weights[0, best]:.2f}, is on "
-        f"“{words[best]}”, and the answer has {output[0, 0]:.2f} of food and "
-        f"{output[0, 1]:.2f} of technology. "
-        f"Hide “{words[best]}” from it, and look who takes over."
+        f"10 of 25 cells are hidden. “apple” does not see “phone”. Most of its weight, "
+        f"{weights[best]:.2f}, is on “{words[best]}”, and the answer has {output[0]:.2f} of food "
+        f"and {output[1]:.2f} of technology. Choose another word, or the other sentence."
     )
     settings = {
         "sentences": sentences,
@@ -206,7 +206,7 @@ def masks() -> Start:
         "components": ["food", "tech", "doing", "person"],
     }
     head = ("word", "score", "scaled", "weight")
-    return Start("Click a mask", settings, head, rows, says, (620, 325), 2, tall=683)
+    return Start("Click a mask", settings, head, rows, says, (620, 325), 2, BEFORE, 683)
 
 
 def heads() -> Start:
@@ -234,7 +234,7 @@ def heads() -> Start:
         "factor": factor,
     }
     head = ("key", "weight", "value")
-    return Start("One head or two", settings, head, rows, says, (480, 362), 4)
+    return Start("One head or two", settings, head, rows, says, (480, 362), 4, BEFORE)
 
 
 STEPS = range(0, 61, 4)
@@ -293,7 +293,7 @@ def training() -> Start:
         "finding or reading comes first."
     )
     head = ("steps", "partners found", "digits right")
-    return Start("Let it learn", kept, head, rows[::3], says, (520, 366), 2)
+    return Start("Let it learn", kept, head, rows[::3], says, (520, 366), 2, BEFORE)
 
 
 def rotary() -> Start:

@@ -80,9 +80,9 @@ def check(fn: Any = _NOT_GIVEN, *, name: str | None = None) -> Any:
     Examples
     --------
     >>> @check
-    ... def softmax(scores):
+    ... def my_softmax(scores):
     ...     ...
-    ○ softmax: not attempted yet. Replace the ... and run the cell again.
+    ○ my_softmax: not attempted yet. Replace the ... and run the cell again.
     """
     if fn is _NOT_GIVEN:
         return lambda answer: check(answer, name=name)
@@ -129,13 +129,13 @@ def solution(which: Any) -> None:
     Examples
     --------
     >>> solution("softmax")
-    Solution of softmax
+    Solution of my_softmax
         def my_softmax(scores):
             powers = 2.0 ** (scores - scores.max(axis=-1, keepdims=True))
             return powers / powers.sum(axis=-1, keepdims=True)
     """
     exercise = _which(which)
-    show(Folded(((f"Solution of {exercise.name}", exercise.solution),), code=True))
+    show(Folded(((f"Solution of {exercise.function}", exercise.solution),), code=True))
 
 
 def _which(which: Any) -> Exercise:

@@ -59,7 +59,7 @@ def _shorten(text: str, length: int) -> str:
 
 def plain(result: Result) -> str:
     """Return the report as at most 24 lines of text."""
-    head = f"{SYMBOLS[result.status]} {result.name}: {result.head}"
+    head = f"{SYMBOLS[result.status]} {result.function}: {result.head}"
     before = textwrap.wrap(_shorten(head, 3 * WIDTH), WIDTH, subsequent_indent="  ")
     after = []
     if result.says:
@@ -86,7 +86,7 @@ def html(result: Result) -> str:
         f'<div class="d2l-check d2l-{result.status}" role="status" style="border-left:.3em solid '
         f'{COLORS[result.status]};padding:.4em 1em;margin:.3em 0;color:inherit">'
         f'<span aria-hidden="true">{SYMBOLS[result.status]}</span> '
-        f"<strong>{entities.escape(result.name)}</strong>: {entities.escape(result.head)}"
+        f"<strong>{entities.escape(result.function)}</strong>: {entities.escape(result.head)}"
         f"{_list(_fit(result.rows, LONGEST - 5))}{_drawn(result.tables)}{says}</div>"
     )
 

@@ -156,10 +156,10 @@ register(
         hints=(
             "Length does not count, only direction. Bring all vectors to length 1 first; then a "
             "dot product is the cosine.",
-            "cos(q, k) = q · k / (|q| |k|). All dot products at once are a matrix product with the "
-            "transposed keys.",
-            "np.linalg.norm takes axis=-1 and keepdims=True. Replace lengths of 0 by 1 with "
-            "np.where, before dividing.",
+            "Try (3, 4) and (4, 3) by hand: both have length 5, and the cosine is 24/25. Which "
+            "product of two matrices gives all dot products at once?",
+            "np.linalg.norm takes axis=-1 and keepdims=True. By what could you divide a vector of "
+            "zeros, so that it stays one?",
         ),
         solution="""\
 def cosine_scores(query, key):

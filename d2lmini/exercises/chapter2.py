@@ -586,8 +586,8 @@ register(
             "grows and the other's shrinks by as much.",
             "The slope of αᵢ along q is αᵢ (kᵢ − k̄), where k̄ is the weighted mean of the keys. "
             "Put that into o = Σᵢ αᵢ vᵢ.",
-            "The table is Σᵢ αᵢ (vᵢ − o)(kᵢ − k̄)ᵀ, a matrix product of (d_v, m) and (m, d). The "
-            "weights, (m,), need [:, None] to multiply row by row.",
+            "A sum over i of a column times a row is one product of matrices, (d_v, m) and (m, d). "
+            "A test: if all values are equal, no query can move the output.",
         ),
         solution="""\
 def output_gradient(query, key, value):
@@ -749,10 +749,10 @@ register(
         hints=(
             "A point may not vote on itself. Which entries of the table of weights (m, m) are "
             "those?",
-            "Hide them before the softmax: a score of −∞ has weight 0, and the other weights of "
-            "the row still sum to 1. Then the error is √(mean (ŷᵢ − yᵢ)²).",
-            "The scores are −(xᵢ − xⱼ)² / (2 w²). np.fill_diagonal writes −∞ on their diagonal. "
-            "One point may be far from all others: subtract the row's largest score.",
+            "The other weights of a row must still sum to 1. So should you remove the point's own "
+            "part before the softmax, or after it?",
+            "np.fill_diagonal writes into a table. If a point is far from all others, each of its "
+            "exponentials is rounded to 0: what may be subtracted from a row of scores first?",
         ),
         solution="""\
 def leave_one_out_error(x, y, width):

@@ -213,6 +213,11 @@ class Result:
     def __bool__(self) -> bool:
         return self.status == "pass"
 
+    @property
+    def function(self) -> str:
+        """The name that the learner's function or class has: that of the exercise, or `my_…`."""
+        return _registry[self.name].function if self.name in _registry else self.name
+
     def __repr__(self) -> str:
         from d2lmini.exercises.cards import plain
 

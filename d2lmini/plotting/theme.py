@@ -1,6 +1,7 @@
 """The look of the book's figures: five colours with a meaning, and quiet axes."""
 
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -233,11 +234,10 @@ def _set_style(*, axes: bool) -> None:
 def use_theme() -> None:
     """Make every later figure that is drawn with plain matplotlib look like the book.
 
-    Such a figure has one drawing, for the light page; `show_figure` makes two. Settings made before
-    it are reset. In a notebook, figures are also
-    stored at twice their size on the page, uncropped, with nothing in the file that changes from
-    one run to the next. Lines, bars and points are grey until they are given one of `COLORS`:
-    a colour always has a meaning.
+    Such a figure has one drawing, for the light page; `show_figure` makes two. Settings of your
+    own stay. In a notebook, figures are also stored at twice their size on the page, uncropped,
+    with nothing in the file that changes from one run to the next. Lines, bars and points are grey
+    until they are given one of `COLORS`: a colour always has a meaning.
 
     Raises
     ------
@@ -253,7 +253,15 @@ def use_theme() -> None:
     False
     """
     with needs_matplotlib():
+        import matplotlib
+        from matplotlib.style.core import STYLE_BLACKLIST  # such as the backend
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of settings that are going out of use
+        usual = matplotlib.rcParamsDefault
+        names = matplotlib.rcParams.keys() - STYLE_BLACKLIST
+        own = {n: x for n in names if (x := matplotlib.rcParams[n]) != usual[n]}
         _set_style(axes=True)
+        matplotlib.rcParams.update(own)
     _store_sharp_figures()
 
 
@@ -265,8 +273,10 @@ def _store_sharp_figures() -> None:
     from matplotlib_inline.config import InlineBackend
 
     inline: Any = InlineBackend.instance(parent=shell)
-    inline.print_figure_kwargs = {"bbox_inches": None, "metadata": {"Software": None}}
-    inline.figure_formats = {"retina"}
+    if inline.print_figure_kwargs == {"bbox_inches": "tight"}:  # or it is the user's own
+        inline.print_figure_kwargs = {"bbox_inches": None, "metadata": {"Software": None}}
+    if inline.figure_formats == {"png"}:
+        inline.figure_formats = {"retina"}
     inline._update_figure_formatters()
 
 

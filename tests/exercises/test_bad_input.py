@@ -591,7 +591,7 @@ def test_the_example_of_the_documentation():
         )
     )
     assert repr(result) == (
-        "✗ masked_softmax: wrong values. The smallest input that shows it:\n"
+        "✗ my_masked_softmax: wrong values. The smallest input that shows it:\n"
         "  scores    [[1., 2., 0.]]\n"
         "  mask      [[ True,  True, False]]\n"
         "  expected  [[0.269, 0.731, 0.000]]\n"

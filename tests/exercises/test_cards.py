@@ -71,8 +71,10 @@ def test_check_as_a_decorator_gives_the_function_back(capsys):
     assert check(name="softmax")(stub) is stub
     assert check(stub, name="softmax") is stub
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == f"✓ softmax: correct on all {len(find('softmax').cases())} inputs."
-    assert said[1:] == ["○ softmax: not attempted yet. Replace the ... and run the cell again."] * 2
+    assert said[0] == f"✓ my_softmax: correct on all {len(find('softmax').cases())} inputs."
+    assert (
+        said[1:] == ["○ my_softmax: not attempted yet. Replace the ... and run the cell again."] * 2
+    )
 
 
 def test_grade_shows_nothing(capsys):
@@ -151,7 +153,7 @@ def test_a_card_says_what_the_text_says_and_needs_no_style_sheet(result):
     text = result._repr_html_()
     page = Checked(text)
     assert set(page.tags) <= {"div", "span", "strong", "dl", "dt", "dd", "pre", "p"}
-    for part in (result.name, result.head, result.says, *(label for label, _ in result.rows)):
+    for part in (result.function, result.head, result.says, *(label for label, _ in result.rows)):
         assert part in page.text
     assert "<script" not in text
     assert 'role="status"' in text

@@ -1,10 +1,12 @@
 """What is said of a wrong answer that no known mistake explains: what one change would give it."""
 
+import sys
+
 import numpy as np
 import pytest
 from answers import EXERCISES, on, run_text
 
-from d2lmini.exercises import find, grade
+from d2lmini.exercises import find, grade, grading, guards
 from d2lmini.exercises.variations import CHANGES, variations
 
 RIGHT = find("additive_score").reference
@@ -67,6 +69,20 @@ def test_what_holds_on_every_input_is_said(change, says):
 def test_one_slip_is_said_however_the_answer_is_written(name, body, says):
     answer = run_text(f"def {name}:\n    {body}", name.split("(")[0])
     assert grade(answer).says == says
+
+
+def test_without_an_alarm_no_clock_slows_what_is_tried(monkeypatch):
+    """In a browser a learner's answer is timed at each step of Python; what is our own is not."""
+    traced = []
+
+    def watched(exercise):
+        yield "It is as if nothing were wrong.", lambda *case: traced.append(sys.gettrace())
+
+    monkeypatch.setattr(guards, "_has_alarm", lambda: False)
+    monkeypatch.setattr(grading, "variations", watched)
+    before = sys.gettrace()
+    assert grade(lambda *case: RIGHT(*case) ** 3, name="additive_score").says == ""
+    assert traced == [before]
 
 
 def test_a_known_mistake_comes_first_and_of_two_results_one_is_named():

@@ -1,16 +1,16 @@
 """The exercise cells of the chapters: the registered texts, and solvable as they stand."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from d2lmini.exercises import exercises, find
+from d2lmini.exercises import exercises, find, grade
 from d2lmini.exercises.notebook import _as_python as as_python
 from d2lmini.exercises.notebook import checked
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("[0-9][0-9]-*.ipynb"))
-IMPORT = "from d2lmini.exercises import check, hint, solution"
 by_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
@@ -48,15 +48,18 @@ def test_exercise_cells_have_the_registered_text(path):
 
 
 @by_chapter
-def test_each_exercise_is_followed_by_its_hints_and_solution(path):
+def test_each_exercise_is_followed_by_its_hints_and_solution(path, capsys):
+    """Each runs alone, in a new kernel, and calls the function what the learner does."""
     cells = code_cells(path)
     sources = [source for _, source, _ in cells]
-    if exercise_cells(path):
-        assert IMPORT in sources[: sources.index(next(iter(exercise_cells(path).values())))]
     for name, source in exercise_cells(path).items():
         at = sources.index(source)
         (_, one, tags_of_one), (_, two, tags_of_two) = cells[at + 1 : at + 3]
-        assert (one, two) == (f'hint("{name}")', f'solution("{name}")')
+        exec(one, {})
+        assert capsys.readouterr().out.startswith("Hint 1 of ")
+        exec(two, {})
+        assert capsys.readouterr().out.startswith(f"Solution of {find(name).function}\n")
+        assert {calls(text) for text in (one, two)} == {find(name).function}
         assert "hide-input" in tags_of_one
         assert "hide-input" in tags_of_two
 
@@ -67,12 +70,16 @@ def test_no_later_cell_depends_on_a_learners_function(path):
     given = set()
     for _, source, _ in code_cells(path):
         names = set(checked([as_python(source)]))
-        if not names and source not in {
-            f'{show}("{name}")' for name in given for show in ("hint", "solution")
-        }:
+        if not names and not calls(source):
             words = set(compile_names(source))
             assert not words & given, f"{words & given} used after the exercise"
         given |= names
+
+
+def calls(source):
+    """Return what a cell that shows hints or a solution asks for."""
+    show = r"from d2lmini.exercises import (hint|solution)\n\n\1\(\"(\w+)\"\)"
+    return found[2] if (found := re.fullmatch(show, source)) else ""
 
 
 def compile_names(source):
@@ -87,6 +94,15 @@ def compile_names(source):
 def test_every_exercise_is_in_its_chapter(path):
     registered = [exercise.name for exercise in exercises(int(path.stem[:2]))]
     assert list(exercise_cells(path)) == registered
+
+
+@by_chapter
+def test_the_card_of_a_name_error_leads_to_the_imports(path):
+    result = grade(lambda *given: not_there, name=exercises(int(path.stem[:2]))[0].name)  # noqa: F821
+    assert result.says.endswith("What this chapter imports, the third cell of code.")
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    third = [cell for cell in cells if cell["cell_type"] == "code"][2]
+    assert third["metadata"]["mystnb"]["code_prompt_show"] == "What this chapter imports"
 
 
 def test_no_exercise_is_without_a_chapter():

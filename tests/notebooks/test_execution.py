@@ -1,5 +1,6 @@
 """Running a notebook, and its first cell. (nbval compares what a chapter gives: `strict.py`.)"""
 
+import ast
 import importlib.util
 import json
 import subprocess
@@ -50,6 +51,7 @@ def first_cell(folder, public):
         ("", PUBLISHED, 0, FROM_GITHUB),
         ("", PUBLISHED, 1, FROM_GITHUB),
         ("", {}, 0, None),
+        (".", PUBLISHED, 0, HERE),
         ("chapters", PUBLISHED, 0, HERE),
         ("chapters", {}, 1, HERE),
         ("mine/week 1", {}, 0, HERE),
@@ -61,7 +63,8 @@ def test_a_missing_library_is_installed(tmp_path, monkeypatch, folder, public, p
     place = notebooks.ROOT / folder if folder else tmp_path
     monkeypatch.setattr(Path, "cwd", lambda: place)
     monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
-    monkeypatch.setattr(importlib.util, "find_spec", lambda n: find(n) if n != "d2lmini" else None)
+    gone = "array_api_compat" if folder == "." else "d2lmini"  # which Python finds where it stands
+    monkeypatch.setattr(importlib.util, "find_spec", lambda n: find(n) if n != gone else None)
     monkeypatch.setattr(
         subprocess, "run", lambda command: called.append(command) or Mock(returncode=pip)
     )
@@ -73,6 +76,19 @@ def test_a_missing_library_is_installed(tmp_path, monkeypatch, folder, public, p
         said = str(result.error_in_exec)
         assert isinstance(result.error_in_exec, ModuleNotFoundError)
         assert said.endswith(f'%pip install "{asked or BY_HAND}"') and "\n" not in said
+        assert ("Put the folder of your copy" in said) is not bool(asked)
+
+
+@pytest.mark.parametrize("version", [(3, 8, 20, "final", 0), (3, 10, 13, "final", 0)])
+def test_a_python_that_is_too_old_is_one_line_and_nothing_is_fetched(monkeypatch, version):
+    ast.parse(notebooks.install_cell(), feature_version=version[:2])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(subprocess, "run", None)
+    monkeypatch.setattr(sys, "version_info", version)
+    with pytest.raises(RuntimeError) as caught:
+        exec(notebooks.install_cell(), {})
+    have = f"this kernel is Python {version[0]}.{version[1]}"
+    assert str(caught.value) == f"{have}: choose one with Python 3.11 or newer"
 
 
 def test_nothing_is_installed_where_it_is_there(tmp_path, monkeypatch):

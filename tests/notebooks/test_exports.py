@@ -5,8 +5,11 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import nbformat
 import pytest
+import yaml
 
 from scripts import notebooks
 
@@ -30,16 +33,45 @@ def export(path, form, folder):
     """Let nbconvert write a chapter in another form, into a folder."""
     pytest.importorskip("nbconvert", reason="`make .venv/installed-lab` brings it")
     command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", form, "--output-dir"]
-    subprocess.run([*command, str(folder), str(path)], check=True, capture_output=True)
+    command += [str(folder), "--config", "scripts/jupyter_config.py", str(path)]
+    subprocess.run(command, cwd=notebooks.ROOT, check=True, capture_output=True)
+
+
+PUBLIC = yaml.safe_load((notebooks.ROOT / "_config.yml").read_text("utf8"))["sphinx"]["config"]
+BOOK = (PUBLIC["public"]["address"] or (notebooks.ROOT / "_build/html").as_uri()).rstrip("/")
+
+
+@each
+def test_from_an_exported_page_links_lead_to_pages_of_the_book(path, built):
+    """To their places there; and no code is shown that the book folds."""
+    config = SimpleNamespace(HTMLExporter=SimpleNamespace())
+    source = (notebooks.ROOT / "scripts/jupyter_config.py").read_text("utf8")
+    exec(source, {"get_config": lambda: config, "__file__": notebooks.ROOT / "scripts/x.py"})
+    (exported,) = config.HTMLExporter.preprocessors
+    notebook, _ = exported(nbformat.read(path, 4), {})
+    said = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    links = re.findall(r"\]\(([^)\s]+)\)", said)
+    assert [link for link in links if not link.startswith(("#", "http", BOOK))] == []
+    pages = [link.removeprefix(f"{BOOK}/") for link in links if link.startswith(BOOK)]
+    assert len(pages) > 5
+    for page, _, place in (link.partition("#") for link in pages):
+        text = (built / page).read_text("utf8")
+        assert not place or f'id="{place}"' in text, (page, place)
+    for cell in notebook.cells:
+        folded = "source_hidden" in cell.metadata.get("jupyter", {})
+        assert cell.metadata.get("transient", {}).get("remove_source", False) is folded
 
 
 @pytest.mark.weekly
 @each
-def test_links_within_its_page_lead_somewhere(path, tmp_path):
+def test_links_on_an_exported_page_lead_to_its_places_or_to_the_book(path, tmp_path):
     export(path, "html", tmp_path)
     page = (tmp_path / f"{path.stem}.html").read_text("utf8")
-    linked = set(re.findall(r'<a[^>]*href="#([^"]+)"', page))
-    assert linked and linked <= set(re.findall(r'id="([^"]+)"', page))
+    linked = set(re.findall(r'<a[^>]*href="([^"]+)"', page))
+    here = {link[1:] for link in linked if link.startswith("#")}
+    assert here and here <= set(re.findall(r'id="([^"]+)"', page))
+    assert [link for link in linked if not link.startswith(("#", "http", BOOK))] == []
+    assert any(link.startswith(f"{BOOK}/chapters/") for link in linked)
 
 
 @pytest.mark.weekly

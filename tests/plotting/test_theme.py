@@ -227,10 +227,20 @@ def test_contrast_agrees_with_its_definition():
 @pytest.fixture
 def themed():
     with matplotlib.rc_context():
-        matplotlib.rcParams["lines.linewidth"] = 40  # what a user may have set before
-        matplotlib.rcParams["axes.facecolor"] = "black"
         use_theme()
         yield
+
+
+def test_what_a_user_has_set_stays():
+    own = {"lines.linewidth": 40, "savefig.dpi": 300, "font.size": 17}
+    own |= {"axes.prop_cycle": matplotlib.cycler(color=["k", "r"])}
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(own)
+        for _ in range(2):
+            use_theme()
+            assert {name: matplotlib.rcParams[name] for name in own} == own
+            assert matplotlib.rcParams["grid.color"] == COLORS["grid"]  # what they have not set
 
 
 def test_use_theme_makes_figures_of_the_book(themed):

@@ -34,14 +34,14 @@ export function mount(root, { sentences, embedding, components }) {
     vectors = words.map((word) => embedding[word]);
     asks = words.indexOf("apple");
     at = [asks, 0];
-    mask = words.map(() => words.map(() => true));
+    mask = words.map((_, i) => words.map((_, j) => j <= i)); // causal
     build();
     update();
   };
   const all = (rule) => () => { mask = mask.map((row, i) => row.map((_, j) => rule(i, j))); update(); };
   const say = frame(root, [grid, lines, answer, steps], which.box,
-    make("div", { class: "ex-buttons" }, button("See all", all(() => true)), button("Only what came before", all((i, j) => j <= i))));
-  root.querySelector(".ex-drawing").setAttribute("role", "group"); // it is a table, not a picture
+    make("div", { class: "ex-buttons" }, button("Causal", all((i, j) => j <= i)), button("Padding", all((_, j) => j > 0)), button("Both", all((i, j) => j > 0 && j <= i)), button("None", all(() => true))));
+  grid.parentNode.setAttribute("role", "group"); // it is a table, not a picture
   restart();
 
   function build() {

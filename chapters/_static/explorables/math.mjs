@@ -17,12 +17,6 @@ export function lookup(query, keys, values) {
   return { scores, weights, output: mix(weights, values) };
 }
 
-/** How many values a set of weights uses: the exponential of their entropy. */
-export const valuesUsed = (weights) => Math.exp(-weights.reduce((sum, w) => sum + (w > 0 ? w * Math.log(w) : 0), 0));
-
-/** The largest number in the Jacobian of the softmax, diag(w) − w wᵀ. */
-export const largestSlope = (weights) => Math.max(...weights.flatMap((a, i) => weights.map((b, j) => Math.abs((i === j ? a : 0) - a * b))));
-
 const pieces = (text) => {
   const padded = [...` ${text.toLowerCase().normalize("NFC")} `];
   return padded.slice(2).map((_, i) => padded.slice(i, i + 3).join(""));

@@ -1,33 +1,43 @@
-// Chapter 2: the width of the kernel on the Nile, with the error of each year estimated from the others.
-import { leftOutError, smooth } from "./math.mjs";
+// Chapter 2: the width of the kernel on the Nile, the weights of one year, and the error of all of them.
+import { leftOutError, mix, smooth, softmax } from "./math.mjs";
 import { draw, frame, picture, set, slider, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(width, error) {
-  const start = `With a width of ${width.toFixed(1)} years, a year is estimated from the others with an error of ${error.toFixed(0)}.`;
+export function sentence(width, year, level, error) {
+  const start = `With a width of ${width.toFixed(1)} years the answer for ${year} is ${level.toFixed(0)}. If every year is estimated from the others alone, the error is ${error.toFixed(0)}.`;
   if (width < 1) return `${start} The line chases single years. Make it wider.`;
   if (width > 8) return `${start} The line has forgotten that the flow fell around 1899. Make it narrower.`;
   return `${start} The line shows the fall around 1899. Is there a width with a smaller error?`;
 }
 
-export function mount(root, { years, flow, width }) {
-  const x = (year) => 44 + ((year - years[0]) / 99) * 420;
+export function mount(root, { years, flow, width, year, means }) {
+  const x = (at) => 44 + ((at - years[0]) / 99) * 420;
   const y = (level) => 230 - ((level - 400) / 1000) * 205;
-  const line = draw("polyline", { class: "ex-output ex-trail" });
-  const error = text(464, 20, "", { "text-anchor": "end" });
-  const drawing = picture(480, 262,
+  const line = draw("polyline", { class: "ex-output ex-trail" }), asks = draw("line", { y1: 24, y2: 318, class: "ex-line ex-query" });
+  const point = draw("circle", { r: 6, class: "ex-output" }), title = text(464, 256, "", { class: "ex-weight", "text-anchor": "end" }), name = text(0, 14, "", { class: "ex-query", "text-anchor": "middle" });
+  const bars = years.map((at) => draw("rect", { x: x(at) - 1.7, width: 3.4, class: "ex-weight" }));
+  const drawing = picture(480, 342,
     ...[400, 800, 1200].flatMap((level) => [draw("line", { x1: 44, x2: 464, y1: y(level), y2: y(level), class: "ex-grid" }), text(38, y(level) + 4, level, { "text-anchor": "end" })]),
-    ...[1871, 1899, 1930, 1970].map((year) => text(x(year), 252, year, { "text-anchor": "middle" })),
-    ...years.map((year, i) => draw("circle", { cx: x(year), cy: y(flow[i]), r: 2.5, class: "ex-value" })), line, error);
+    ...means.map(([from, to, level]) => draw("line", { x1: x(from), x2: x(to), y1: y(level), y2: y(level), class: "ex-curve ex-ink", "stroke-dasharray": "1 6" })),
+    ...[1871, 1899, 1930, 1970].map((at) => text(x(at), 336, at, { class: "ex-key", "text-anchor": "middle" })), asks,
+    ...years.map((at, i) => draw("circle", { cx: x(at), cy: y(flow[i]), r: 2.5, class: "ex-value" })), line, point, name,
+    draw("line", { x1: 44, x2: 464, y1: 318, y2: 318, class: "ex-grid" }), ...bars, title);
   const wide = slider({ label: "width in years", min: Math.log10(0.3), max: Math.log10(50), step: 0.01, value: Math.log10(width), usual: Math.log10(width), ends: ["0.3", "50"],
     show: (at) => (10 ** at).toFixed(1), input: () => update() });
-  const say = frame(root, [drawing], wide.box);
+  const when = slider({ label: "the year that asks", min: years[0], max: years[99], step: 1, value: year, usual: year, ends: [years[0], years[99]], show: String, input: () => update() });
+  const say = frame(root, [drawing], when.box, wide.box);
   update(width);
 
   function update(now = 10 ** wide.value) {
-    const missed = leftOutError(years, flow, now);
-    set(line, { points: smooth(years, flow, now).map((level, i) => `${x(years[i]).toFixed(1)},${y(level).toFixed(1)}`).join(" ") });
-    error.textContent = `error from the others: ${missed.toFixed(0)}`;
-    say(sentence(now, missed));
+    const at = when.value, weights = softmax(years.map((one) => -((one - at) ** 2) / (2 * now ** 2))), most = Math.max(...weights);
+    const [level] = mix(weights, flow.map((one) => [one]));
+    set(line, { points: smooth(years, flow, now).map((one, i) => `${x(years[i]).toFixed(1)},${y(one).toFixed(1)}`).join(" ") });
+    set(asks, { x1: x(at), x2: x(at) });
+    set(point, { cx: x(at), cy: y(level) });
+    set(name, { x: x(at) });
+    name.textContent = at;
+    bars.forEach((bar, i) => set(bar, { y: 318 - (44 * weights[i]) / most, height: (44 * weights[i]) / most }));
+    title.textContent = `largest weight ${most.toFixed(2)}`;
+    say(sentence(now, at, level, leftOutError(years, flow, now)));
   }
 }

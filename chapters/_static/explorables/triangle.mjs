@@ -1,5 +1,5 @@
 // Chapter 2: the temperature and three scores; the output glides in the triangle, and its path stays.
-import { largestSlope, mix, softmax, valuesUsed } from "./math.mjs";
+import { mix, softmax } from "./math.mjs";
 import { draw, frame, make, picture, set, slider, text } from "./frame.mjs";
 
 const place = ([x, y]) => [24 + 42 * x, 288 - 42 * y];
@@ -7,13 +7,11 @@ const NAMES = ["A", "B", "C"];
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(weights) {
-  const best = weights.indexOf(Math.max(...weights));
-  const used = valuesUsed(weights).toFixed(2);
-  const slope = largestSlope(weights);
-  const numbers = `The weights ${weights.map((w) => w.toFixed(2)).join(", ")} use ${used} of 3 values, and the largest slope of the softmax is ${slope < 0.001 ? "below 0.001" : slope.toFixed(3)}.`;
-  if (slope < 0.01) return `${numbers} The point sits in the corner ${NAMES[best]}, where changing a score moves nothing. Raise the temperature.`;
-  if (valuesUsed(weights) > 2.97) return `${numbers} The point is near the mean of the values. Lower the temperature, or move one score.`;
-  return `${numbers} The point leans to ${NAMES[best]}. Lower the temperature and watch the path into a corner.`;
+  const most = Math.max(...weights), best = NAMES[weights.indexOf(most)];
+  const start = `With the weights ${weights.map((w) => w.toFixed(2)).join(", ")} the point`;
+  if (most > 0.99) return `${start} sits in the corner ${best}, where moving a score hardly moves it. Raise the temperature.`;
+  if (most < 0.4) return `${start} is near the mean of the values. Lower the temperature, or move one score.`;
+  return `${start} leans to ${best}. Lower the temperature and watch the path into a corner.`;
 }
 
 export function mount(root, { scores, values }) {
@@ -27,12 +25,10 @@ export function mount(root, { scores, values }) {
     const share = text(462, y, "", { "text-anchor": "end" });
     return { bar, share, parts: [text(340, y, name, { class: "ex-value", "text-anchor": "end" }), draw("rect", { x: 350, y: y - 12, width: 70, height: 15, rx: 2, class: "ex-ground" }), bar, share] };
   });
-  const figure = (y, words) => { const number = text(462, y, "", { "text-anchor": "end" }); return { number, parts: [text(312, y, words), number] }; };
-  const used = figure(200, "values used"), slope = figure(224, "largest slope");
   const drawing = picture(480, 300,
     draw("polygon", { points: corners.join(" "), class: "ex-area" }),
     ...corners.flatMap(([x, y], i) => [draw("circle", { cx: x, cy: y, r: 5, class: "ex-value" }), text(x, y + (i ? 22 : -12), NAMES[i], { class: "ex-value", "text-anchor": "middle" })]),
-    whole, trail, point, text(350, 30, "weights", { class: "ex-weight" }), ...bars.flatMap((bar) => bar.parts), ...used.parts, ...slope.parts);
+    whole, trail, point, text(350, 30, "weights", { class: "ex-weight" }), ...bars.flatMap((bar) => bar.parts));
   const warm = slider({ label: "temperature", min: -1.5, max: 2, step: 0.02, value: 0, usual: 0, ends: ["0.03", "100"],
     show: (x) => Number((10 ** x).toPrecision(2)).toString(), input: update });
   const each = scores.map((score, i) => slider({ label: `score of ${NAMES[i]}`, min: -3, max: 3, step: 0.1, value: score, usual: score, ends: ["−3", "3"],
@@ -51,8 +47,6 @@ export function mount(root, { scores, values }) {
     set(trail, { points: path.join(" ") });
     set(point, { cx: x, cy: y });
     bars.forEach(({ bar, share }, i) => { set(bar, { width: 70 * weights[i] }); share.textContent = weights[i].toFixed(2); });
-    used.number.textContent = valuesUsed(weights).toFixed(2);
-    slope.number.textContent = largestSlope(weights).toFixed(3);
     say(sentence(weights), NAMES.map((name, i) => [name, each[i].value.toFixed(1).replace("-", "−"), weights[i].toFixed(2), `(${values[i].join(", ")})`]));
   }
 }
