@@ -64,6 +64,7 @@ class Facts(Made):
 
     def run(self) -> list[nodes.Node]:
         """Parse what the function says."""
+        self.env.metadata[self.env.docname]["told"] = repr(self.config.public)
         try:
             says = self.function(facts)(self.config, list(self.content))
         except ValueError as error:
@@ -71,6 +72,12 @@ class Facts(Made):
         found = nodes.Element()
         self.state.nested_parse(StringList(says.split("\n"), self.get_location()), 0, found)
         return found.children
+
+
+def told_otherwise(app, env, added, changed, removed) -> list[str]:
+    """Let pages be read again that hold facts of another place, or of another day."""
+    now = repr(app.config.public)
+    return [page for page, about in env.metadata.items() if about.get("told", now) != now]
 
 
 class Explorable(Made):

@@ -3,16 +3,24 @@
 Texts and figures are in Source Serif 4, code in Source Code Pro. Until its file has come a text is
 in a face of the reader's machine that is stretched to the same widths and heights, so nothing moves
 then. A drawing is an image, which knows no font of the page around it, so it carries its own.
+
+To cut fonts takes nearly half of a build's time, so what was cut is kept in the reader's cache.
 """
 
 import base64
+import contextlib
 import functools
+import hashlib
 import html
 import io
 import json
+import os
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import fontTools
 from fontTools import subset
 from fontTools.ttLib import TTFont
 from fontTools.varLib.instancer import instantiateVariableFont
@@ -52,7 +60,43 @@ NOT_TEXT = re.compile(
 CODE = re.compile(r"<(?:pre|code)\b.*?</(?:pre|code)>", re.DOTALL)
 
 
+CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+KEPT = Path(CACHE, "queries-keys-and-values")
+MONTH = 30 * 24 * 3600  # seconds after which is forgotten what nobody has asked for
+SOURCE = Path(__file__).read_bytes()
+
+
+def kept(cut: Callable[..., bytes]) -> Callable[..., bytes]:
+    """Let a function that cuts a font ask the cache first; that may be missing or read-only."""
+
+    def ask(name: str, *letters: frozenset[str], **place: float) -> bytes:
+        about = (cut.__name__, fontTools.version, [*map(sorted, letters)], place)
+        sources = SOURCE + (FACE / f"{name}.woff2").read_bytes() + repr(about).encode()
+        path = KEPT / hashlib.sha256(sources).hexdigest()
+        try:
+            found = path.read_bytes()
+            path.touch()
+        except OSError:
+            found = cut(name, *letters, **place)
+            with contextlib.suppress(OSError):
+                KEPT.mkdir(parents=True, exist_ok=True)
+                part = path.with_suffix(f".{os.getpid()}")
+                part.write_bytes(found)
+                part.replace(path)  # whole, or not at all
+        return found
+
+    return ask
+
+
+def forget() -> None:
+    """Drop from the cache what nobody has asked for."""
+    for path in KEPT.glob("*"):
+        if time.time() - path.stat().st_mtime > MONTH:
+            path.unlink(missing_ok=True)
+
+
 @functools.cache
+@kept
 def unpacked(name: str, **place: float) -> bytes:
     """Return a file that is not packed as WOFF 2, at a place on its axes.
 
@@ -67,6 +111,7 @@ def unpacked(name: str, **place: float) -> bytes:
     return plain.getvalue()
 
 
+@kept
 def subset_of(name: str, letters: frozenset[str], **place: float) -> bytes:
     """Return a file, as WOFF 2, with no more than these letters."""
     options = subset.Options(flavor="woff2", notdef_outline=True)
@@ -168,3 +213,4 @@ def write(app, out: Path) -> None:
             f'src: url("face/{name}.woff2") format("woff2"); }}'
         )
     (out / "_static" / NAME).write_text("\n".join(rules) + "\n", "utf8")
+    forget()

@@ -32,6 +32,7 @@ STEPS = [
     ("config-inited", ANY, outputs.add_files),
     ("config-inited", ANY, katexmath.add_files),
     ("env-get-outdated", ANY, page.restyle),
+    ("env-get-outdated", ANY, content.told_otherwise),
     # A page as text, then as a tree: what its source does not say is added.
     ("source-read", BOTH, links.take_for_page),
     ("source-read", BOTH, refused.require_notebook),

@@ -75,6 +75,7 @@ def small_python(wheel, tmp_path_factory):
     return str(python)
 
 
+@pytest.mark.weekly
 def test_core_passes_its_tests_without_torch(small_python, tmp_path):
     # The tests, and the files they read; the library itself comes from the wheel.
     for name in ("tests", "scripts", "d2lmini/data"):

@@ -313,8 +313,8 @@ register(
         minutes=15,
         task="Let the tokens of x (batch, n, d_x) attend to those of y (batch, m, d_y). w_q is "
         "(d_x, d_k), w_k (d_y, d_k), w_v (d_y, d_v). lengths (batch,) says how many tokens of "
-        "each y are real; the rest is padding. Use attention and padding_mask of d2lmini. Return "
-        "(batch, n, d_v).",
+        "each y are real, at least one; the rest is padding. Use attention and padding_mask of "
+        "d2lmini. Return (batch, n, d_v).",
         returns={"output": "(batch, n, d_v)"},
         reference=_cross,
         cases=_cross_cases,

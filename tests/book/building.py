@@ -1,4 +1,9 @@
-"""The book, built once for all tests of its pages, and again only after a change."""
+"""The book, read once for all tests of its pages, and again only after a change.
+
+What is read (Sphinx's doctrees) does not depend on where the book is published or whether it is
+printed: the published book and the one on paper are written from it. `test_ejected.py` reads a
+small book by itself.
+"""
 
 import json
 import os
@@ -76,21 +81,26 @@ SOURCES = (
 
 
 def once(request, name: str, make, *more):
-    """Return a folder and what `make(folder)` says: run once, and again only after a change."""
+    """Return a folder and what `make(folder)` says: run once, and again only after a change.
+
+    What has failed is made again in the next run: it may have been this machine.
+    """
     temporary = request.getfixturevalue("tmp_path_factory").getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):
         temporary = temporary.parent  # that of the whole run
     kept = proved.folder(request.config, "books") or temporary
     key = proved.key(proved.files(*SOURCES), *more)
     folder, said = kept / f"{name}-{key}", kept / f"{name}-{key}.json"
+    failed = temporary / said.name
     with FileLock(f"{folder}.lock"):
-        if not said.exists():
+        if not said.exists() and not failed.exists():
             for old in kept.glob(f"{name}-*"):  # and what an interrupted run has left
                 if old.suffix != ".lock":
                     shutil.rmtree(old) if old.is_dir() else old.unlink()
             folder.mkdir()
-            said.write_text(json.dumps(make(folder)))
-    return folder, json.loads(said.read_text())
+            status, words = make(folder)
+            (failed if status else said).write_text(json.dumps([status, words]))
+    return folder, json.loads((said if said.exists() else failed).read_text())
 
 
 @pytest.fixture(scope="session")
@@ -106,10 +116,11 @@ def built(building):
     return building[-1]
 
 
-def publish(folder: Path) -> tuple[int, str]:
-    """Build the book as if it were published, in the folder of a site."""
+def publish(folder: Path, read: Path) -> tuple[int, str]:
+    """Build the book as if it were published, of the pages as they were read, in a site."""
     brings_python = bool(os.environ.get("PYODIDE_DIR"))  # as the workflow publishes it
     config = public_config(ROOT, folder, brings_python=brings_python)
+    shutil.copytree(read, folder / "_build/.doctrees")
     status, said = build(ROOT, folder, "--config", str(config))
     if status == 0:
         (folder / "site").mkdir()
@@ -118,10 +129,13 @@ def publish(folder: Path) -> tuple[int, str]:
 
 
 @pytest.fixture(scope="session")
-def published_site(request):
+def published_site(request, building):
     """Return the root of the server that has the published book, with the dates of its pages."""
+    status, said, built = building
+    assert status == 0, said
+    read = built.parent / ".doctrees"
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True).stdout
     pyodide = os.environ.get("PYODIDE_DIR")
-    folder, (status, said) = once(request, "published", publish, commit, pyodide)
+    folder, (status, said) = once(request, "published", lambda f: publish(f, read), commit, pyodide)
     assert status == 0, said
     return folder / "site"

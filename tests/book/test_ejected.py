@@ -1,5 +1,7 @@
 """Jupyter Book is the front and no trap: plain Sphinx builds the same pages, byte for byte."""
 
+import pytest
+
 from scripts import ejected
 from tests.book.building import once
 
@@ -9,7 +11,9 @@ def build(folder):
     return ejected.build(folder / "book", folder / "html")
 
 
+@pytest.mark.weekly
 def test_without_jupyter_book_every_page_is_the_same(request, built):
+    """Of a small book, `test_small_book.py` asks it with each change."""
     folder, (status, said) = once(request, "ejected", build)
     assert status == 0, said
     assert (folder / "html/chapters/index.html").is_file()

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from _ext import public
-from scripts import pdf
+from scripts import ejected, pdf
 from tests.book import checks
 from tests.book.building import PUBLIC, build, public_config
 from tests.book.tiny import (
@@ -68,14 +68,14 @@ def site(tmp_path_factory):
     pages = {"02-plain.ipynb": stored(CELLS), "glossary.md": GLOSSARY, "more.md": ELSEWHERE}
     tiny_book(folder, pages | {"marked.md": DECORATIVE})
     (folder / "NOTES.md").write_text("Not a page.\n")
-    config = public_config(folder, folder)
+    public_config(folder, folder).replace(folder / "_config.yml")
     when = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2020-02-03T12:00Z")
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
         subprocess.run([*git, *command], cwd=folder, env=WITHOUT_GIT | when, check=True)
     made, written = folder / "_build/html", []
     for _ in range(2):
-        status, said = build(folder, folder, "--config", str(config))
+        status, said = build(folder, folder)
         assert status == 0 and "WARNING" not in said, said
         files = [path for path in sorted(made.rglob("*")) if path.is_file()]
         written.append({path.relative_to(made).as_posix(): path.read_bytes() for path in files})
@@ -87,6 +87,16 @@ def site(tmp_path_factory):
 @pytest.fixture(scope="module")
 def article(site):
     return checks.soup(site / "chapters/02-plain.html").article
+
+
+def test_without_jupyter_book_every_page_is_the_same(site, tmp_path):
+    """Jupyter Book is the front and no trap: plain Sphinx makes the same files, byte for byte."""
+    ejected.eject(tmp_path / "book", site.parents[1])
+    status, said = ejected.build(tmp_path / "book", tmp_path / "html")
+    assert status == 0, said
+    assert (tmp_path / "html/chapters/02-plain.html").is_file()
+    names = ejected.differing(site, tmp_path / "html")
+    assert not names, "\n".join(ejected.said(site, tmp_path / "html", names))
 
 
 def test_all_links_lead_somewhere(site):

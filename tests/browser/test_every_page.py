@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.book.building import CHAPTERS, ROOT, pages_of
+from tests.browser.test_look import code_hangs, is_quiet, text_has_one_right_edge
 
 AXE = (Path(__file__).parent / "axe/axe.min.js").read_text("utf8")  # see axe/README.md
 PAGES = [*pages_of(ROOT / "_toc.yml"), "search", "genindex"]
@@ -179,11 +180,15 @@ def test_each_page(visit, address, page, width, scheme):
     if width == 390:
         boxes = seen.tab.evaluate(SCROLLING)
         assert [box["what"] for box in boxes if box["printed"] or box["formula"]] == []
+        if page in CHAPTERS:
+            code_hangs(seen.tab)
     if width == 1280:
         if "/api" in page:
             assert seen.tab.evaluate(CUT) == [], "an example of the reference is cut"
         if page in CHAPTERS:
             assert seen.tab.evaluate(NO_PREVIEW) == [], "words and works without a preview"
+            text_has_one_right_edge(seen.tab)
+            is_quiet(seen.tab)
         nothing_is_beyond_an_edge(seen.tab)
     if page in KINDS:
         can_be_used_by_all(seen.tab, scheme, width)

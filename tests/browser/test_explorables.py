@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from chapters._code import explorables
+from tests.book import checks
 from tests.browser.test_every_page import ALL_RULES, findings
 
 PAGES = {name: page for name, (page, _) in explorables.PLACES.items()}
@@ -166,13 +167,13 @@ def test_without_its_file_the_wall_is_a_picture(visit):
     assert tab.locator("#drawing-atlas img").first.is_visible()
 
 
-def test_without_scripts_the_numbers_are_there(visit):
-    for page in dict.fromkeys(PAGES.values()):
-        tab = visit(page, java_script_enabled=False).tab
-        for name in (name for name, one in PAGES.items() if one == page):
-            found = tab.locator(f"[data-explorable={name}]")
-            assert found.locator(".ex-numbers").is_visible(), name
-            assert found.locator("input, button").count() == 0, name
+def test_without_scripts_the_numbers_are_there(visit, built):
+    for name, page in PAGES.items():
+        found = checks.soup(built / f"{page}.html").select_one(f"[data-explorable={name}]")
+        assert found.select(".ex-fold[open] > .ex-numbers td"), name
+        assert not found.select("input, button"), name
+    tab = visit(PAGES["names"], java_script_enabled=False).tab
+    assert tab.locator("[data-explorable=names] .ex-numbers").is_visible()
 
 
 def test_nothing_of_it_is_loaded_before_a_reader_comes_near(visit):
@@ -277,17 +278,15 @@ def test_the_arrow_goes_as_far_as_its_slider_and_the_line_of_arithmetic_follows(
 
 
 def test_a_name_is_answered_at_each_key_press(visit):
-    tab, found, says = opened(visit, "names")
+    _, found, says = opened(visit, "names")
     field = found.locator("input[type=text]")
     field.fill("")
     expect(says).to_contain_text("plain average, 55.0")
-    heard = []
     for letter in "carm":
+        before = says.inner_text()
         field.press(letter)
-        tab.wait_for_timeout(300)
-        heard.append(says.inner_text())
-    assert "Carmen Ortiz" in heard[-1]
-    assert len(set(heard)) == 4
+        expect(says).not_to_have_text(before)
+    expect(says).to_contain_text("Carmen Ortiz")
 
 
 def test_the_path_of_the_point_stays_until_it_is_cleared(visit):
@@ -416,13 +415,11 @@ def test_tiles_of_any_size_end_in_the_same_answer(visit):
 def test_each_mistake_is_noticed_by_a_test(visit):
     _, found, says = opened(visit, "museum")
     found.get_by_role("radio", name="with the mistake").check()
-    seen = []
-    for number in range(5):
+    for number in (1, 2, 3, 4, 0):
+        before = says.inner_text()
         found.get_by_role("combobox").select_option(index=number)
-        found.page.wait_for_timeout(200)
-        seen.append(says.inner_text())
-        assert "notice" in seen[-1]
-    assert len(set(seen)) == 5
+        expect(says).not_to_have_text(before)
+        expect(says).to_contain_text("notice")
     found.get_by_role("radio", name="as it should be").check()
     expect(says).to_contain_text("all four tests hold")
 

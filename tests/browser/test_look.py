@@ -1,16 +1,19 @@
-"""How a chapter looks: quiet code, two right edges, one face that comes without moving anything."""
+"""How a chapter looks: quiet code, two right edges, one face that comes without moving anything.
+
+What is asked of every chapter `test_every_page.py` asks, in its one visit of the page.
+"""
 
 import re
 import time
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from d2lmini.plotting import show_heatmaps
 from d2lmini.plotting._dark_maps import weight_map
 from tests.book.building import CHAPTERS
 
-PAGES = pytest.mark.parametrize("page", CHAPTERS)
 # How much of the height before the exercises is text that somebody wrote.
 PROSE = """() => {
     const end = document.querySelector('#exercises').getBoundingClientRect().top;
@@ -26,6 +29,7 @@ PROSE = """() => {
 }"""
 BARS = """[...document.querySelectorAll('.live-tools, .live-status:not(:empty)')]
     .filter(e => e.checkVisibility({ opacityProperty: true }) && !e.closest('details:not([open])'))
+    .filter(e => !e.closest('.cell').querySelector('.d2l-check'))
     .map(e => e.closest('.cell').id)"""
 EDGES = """() => {
     const page = document.querySelector('.reading'), { left } = page.getBoundingClientRect();
@@ -41,41 +45,33 @@ EDGES = """() => {
 }"""
 
 
-@PAGES
-def test_text_has_one_right_edge_and_nothing_passes_the_other(visit, page):
-    edges = visit(page).tab.evaluate(EDGES)
+def text_has_one_right_edge(tab) -> None:
+    """And nothing passes the other one."""
+    edges = tab.evaluate(EDGES)
     assert set(edges["text"]) <= {640}, edges
     assert edges["most"] <= 920, edges
 
 
-def test_at_rest_only_exercises_have_buttons_and_text_has_a_third_of_the_height(visit):
-    """There were 244 bars before the exercises, and 23 % of the height was text."""
-    bars, words, heights = [], 0, 0
-    for page in CHAPTERS:
-        tab = visit(page).tab
-        tab.locator("[data-live]").first.wait_for(state="attached")
-        bars += tab.evaluate(BARS)
-        text, height = tab.evaluate(PROSE)
-        assert text / height >= 0.25, f"{page}: {text / height:.2f} of its height is text"
-        words, heights = words + text, heights + height
-        tab.close()
-    assert 0 < len(bars) <= 60, bars
-    assert words / heights >= 0.3  # 0.32 measured; each shorter text makes it less
+def is_quiet(tab) -> None:
+    """At rest only cells with the card of a check have buttons; much of the height is text."""
+    tab.locator("[data-live]").first.wait_for(state="attached")
+    assert tab.evaluate(BARS) == []
+    text, height = tab.evaluate(PROSE)
+    assert text / height >= 0.25, f"{text / height:.2f} of its height is text"
 
 
 def test_the_buttons_of_a_cell_are_seen_by_pointer_and_keyboard(visit):
     tab = visit(CHAPTERS[0]).tab
     tab.locator("[data-live]").first.wait_for(state="attached")
     cell = tab.locator(".reading > section > section > .cell[data-live]:not(.folded)").first
-    seen = "cell => getComputedStyle(cell.querySelector('.live-tools')).opacity"
-    assert cell.evaluate(seen) == "0"
+    tools = cell.locator(".live-tools")
+    expect(tools).to_have_css("opacity", "0")
     cell.hover()
-    tab.wait_for_timeout(200)
-    assert cell.evaluate(seen) == "1"
+    expect(tools).to_have_css("opacity", "1")
     tab.mouse.move(0, 0)
+    expect(tools).to_have_css("opacity", "0")
     cell.locator("textarea").focus()
-    tab.wait_for_timeout(200)
-    assert cell.evaluate(seen) == "1"
+    expect(tools).to_have_css("opacity", "1")
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.textContent") == "Run"
 
@@ -134,9 +130,8 @@ BROKEN = """() => {
 }"""
 
 
-@PAGES
-def test_on_a_phone_code_hangs_and_is_not_broken_inside_a_name(visit, page):
-    tab = visit(page, width=390).tab
+def code_hangs(tab) -> None:
+    """A line that is broken is not broken inside a name, and what follows is indented."""
     assert tab.evaluate(BROKEN) == []
     line = tab.locator(".cell_input pre:visible > i:not([style])").first
     assert line.evaluate("e => parseFloat(getComputedStyle(e).textIndent)") < -10
@@ -245,7 +240,6 @@ def test_on_a_phone_an_exercise_is_a_line_until_it_is_opened(visit):
     assert exercises.first.locator("> p").first.is_visible()
     name = exercises.nth(2).get_attribute("id")
     tab.evaluate(f"location.hash = '#{name}'")
-    tab.wait_for_timeout(200)
-    assert exercises.nth(2).locator("> p").first.is_visible()
+    expect(exercises.nth(2).locator("> p").first).to_be_visible()
     wide = visit(CHAPTERS[4]).tab.locator("section.exercise > p").first
     assert wide.is_visible()

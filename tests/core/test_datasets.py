@@ -1,12 +1,12 @@
 """The data that ships with the library: what is in it, and what the book says about it.
 
-Expected values come from other places than the loaders: published summaries of the two series, the
-table of the incomes, and plain Python loops. The embeddings are judged by meaning.
+Expected values come from other places than the loaders: published summaries of the two series, and
+the table of the incomes. Each file is pinned by its hash; what the book finds in it, its chapters
+print, and their outputs are compared.
 """
 
 import csv
 import hashlib
-import math
 import os
 import re
 import runpy
@@ -14,7 +14,6 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from statistics import fmean, quantiles, stdev
 
@@ -53,20 +52,6 @@ BUILDERS = {
 
 def arrays(data):
     return {name: x for name, x in data._asdict().items() if isinstance(x, np.ndarray)}
-
-
-def softmax(scores):
-    weights = [math.exp(score - max(scores)) for score in scores]
-    return [weight / sum(weights) for weight in weights]
-
-
-def gaussian_mean(distances, values, width):
-    weights = softmax([-(u**2) / (2 * width**2) for u in distances])
-    return sum(weight * value for weight, value in zip(weights, values, strict=True))
-
-
-def rmse(predictions, truth):
-    return math.sqrt(fmean((p - t) ** 2 for p, t in zip(predictions, truth, strict=True)))
 
 
 # ---------------------------------------------------------------------------------- all loaders
@@ -146,28 +131,6 @@ def test_incomes_are_the_eight_of_the_book():
     }
 
 
-@pytest.mark.parametrize(
-    ("query", "answer"), [("alise marlo", 33.6), ("Dimitri Wolkow", 27.4), ("Zebulon Quirk", 55.0)]
-)
-def test_a_misspelt_name_finds_an_income(query, answer):
-    def trigrams(text):
-        padded = f" {text.lower()} "
-        return Counter(padded[i : i + 3] for i in range(len(padded) - 2))
-
-    names, incomes = load_incomes()
-    keys = [trigrams(name) for name in names]
-    known = set().union(*keys)
-    asked = Counter({t: count for t, count in trigrams(query).items() if t in known})
-    length = math.sqrt(sum(count**2 for count in asked.values())) or 1
-    cosines = [
-        sum(asked[t] * key[t] for t in key) / length / math.sqrt(sum(c**2 for c in key.values()))
-        for key in keys
-    ]
-    weights = softmax([cosine / 0.1 for cosine in cosines])
-    output = sum(w * income for w, income in zip(weights, incomes.tolist(), strict=True))
-    assert output == pytest.approx(answer, abs=0.05)
-
-
 # ---------------------------------------------------------------------------------------- names
 
 
@@ -208,26 +171,6 @@ def test_nile_agrees_with_its_published_summary():
     assert flow[-1] == 740
 
 
-def test_nile_falls_in_1899():
-    years, flow = load_nile()
-    assert flow[years < 1899].sum() == 30737  # 28 years, mean 1098
-    assert flow[years >= 1899].sum() == 61198  # 72 years, mean 850
-
-
-@pytest.mark.parametrize(
-    ("width", "error"),
-    [(0.5, 139.3), (1, 134.0), (2, 131.5), (4, 136.0), (10, 140.2), (50, 160.8)],
-)
-def test_nile_left_out_years_are_predicted_best_with_width_two(width, error):
-    years, flow = (column.tolist() for column in load_nile())
-    predictions = []
-    for year in years:
-        others = [i for i, other in enumerate(years) if other != year]
-        distances = [years[i] - year for i in others]
-        predictions.append(gaussian_mean(distances, [flow[i] for i in others], width))
-    assert rmse(predictions, flow) == pytest.approx(error, abs=0.05)
-
-
 # ------------------------------------------------------------------------------------- sunspots
 
 
@@ -247,53 +190,7 @@ def test_sunspots_agree_with_their_published_summary():
     assert (counts[0], counts[-1]) == (5, 2.9)
 
 
-def test_sunspots_repeat_about_every_eleven_years():
-    _, counts = load_sunspots()
-    centred = counts - counts.mean()
-    agreement = {lag: centred[lag:] @ centred[:-lag] for lag in range(5, 20)}
-    assert max(agreement, key=agreement.get) in (10, 11)
-
-
-def forecast(counts, first, last, width, memory):
-    """Predict counts[first:last] from the six values before each, by attention over the past."""
-    predictions = []
-    for now in range(first, last):
-        past = memory(now)
-        distances = [math.dist(counts[i - 6 : i], counts[now - 6 : now]) for i in past]
-        predictions.append(gaussian_mean(distances, [counts[i] for i in past], width))
-    return rmse(predictions, counts[first:last])
-
-
-def test_sunspots_are_predicted_by_attention_over_their_past():
-    _, counts = (column.tolist() for column in load_sunspots())
-    first = 1900 - 1700
-    error = {
-        width: forecast(
-            counts, 6, first, width, lambda now: [i for i in range(6, first) if i != now]
-        )
-        for width in (5, 8, 10, 12, 15, 20, 30)
-    }
-    chosen = min(error, key=error.get)  # on the years before 1900 alone
-    assert chosen == 12
-    later = forecast(counts, first, len(counts), chosen, lambda now: range(6, now))
-    assert later == pytest.approx(20.4, abs=0.05)
-    assert rmse(counts[first - 1 : -1], counts[first:]) == pytest.approx(28.6, abs=0.05)
-
-
 # --------------------------------------------------------------------------------- video titles
-
-BEST_TITLE = {
-    "deep learning": "Neural networks explained visually",
-    "SQL index": "How databases find a row so fast",
-    "fix my bike": "Repairing a bicycle chain at home",
-    "play an instrument": "How a piano makes its sound",
-    "planets and galaxies": "The life and death of a star",
-    "vegetables to grow myself": "Growing tomatoes on a balcony",
-    "holiday in Portugal": "Eating well in Lisbon on a small budget",
-    "my puppy will not listen": "Teaching an old dog new tricks",
-}
-VAGUE = ["something relaxing", "dinner ideas", "ancient history"]
-OFF_TOPIC = "corporate tax law"
 
 
 @pytest.fixture(scope="module")
@@ -301,24 +198,9 @@ def videos():
     return load_video_titles()
 
 
-def weights_of(videos, query, temperature):
-    cosines = videos.keys @ videos.query_vectors[videos.queries.index(query)]
-    return np.array(softmax((cosines / temperature).tolist()))
-
-
-def titles_read(weights):
-    return math.exp(-sum(w * math.log(w) for w in weights))
-
-
-def words(text):
-    return set(re.findall(r"[a-z]+", text.lower()))
-
-
 def test_fifty_titles_twelve_queries(videos):
     assert len(set(videos.titles)) == 50
-    assert set(videos.queries) == {*BEST_TITLE, *VAGUE, OFF_TOPIC}
-    assert len(videos.queries) == 12
-    assert videos.queries[-1] == OFF_TOPIC
+    assert len(set(videos.queries)) == 12
     assert not set(videos.titles) & set(videos.queries)
     assert all(text == text.strip() and text.isascii() for text in videos.titles + videos.queries)
     assert videos.keys.shape == (50, 384)
@@ -338,61 +220,6 @@ def test_stored_half_precision_is_good_to_three_digits(videos):
         }
         for name in stored:
             np.testing.assert_allclose(stored[name], getattr(videos, name), atol=2e-4)
-
-
-@pytest.mark.parametrize(("query", "title"), BEST_TITLE.items())
-def test_a_clear_query_finds_its_video(videos, query, title):
-    weights = weights_of(videos, query, 0.05)
-    assert videos.titles[weights.argmax()] == title
-    assert weights.max() > 0.8
-
-
-def test_the_weights_that_the_book_names(videos):
-    assert weights_of(videos, "deep learning", 0.05).max() == pytest.approx(0.91, abs=0.005)
-    assert weights_of(videos, "fix my bike", 0.05).max() == pytest.approx(0.96, abs=0.005)
-
-
-def test_deep_learning_is_found_by_meaning_where_words_mislead(videos):
-    for query in ("deep learning", "SQL index", "fix my bike", "my puppy will not listen"):
-        assert not words(query) & words(BEST_TITLE[query])
-    sharing = [title for title in videos.titles if words("deep learning") & words(title)]
-    assert sharing == ["Learning your first three guitar chords"]
-
-
-def test_something_relaxing_spreads_over_three(videos):
-    weights = weights_of(videos, "something relaxing", 0.05)
-    best = np.argsort(-weights)[:3]
-    assert {videos.titles[i] for i in best} == {
-        "Gentle evening yoga",
-        "An hour of soothing rain on a tent roof",
-        "Slow breathing for a restful night",
-    }
-    assert weights[best].min() > 0.25
-    assert np.delete(weights, best).max() < 0.05
-
-
-def test_entropy_tells_clear_vague_and_hopeless_queries_apart(videos):
-    read = {query: titles_read(weights_of(videos, query, 0.05)) for query in videos.queries}
-    assert max(read[query] for query in BEST_TITLE) < 2.5
-    assert all(5 < read[query] < 8 for query in VAGUE)
-    assert read[OFF_TOPIC] > 30
-
-
-def test_temperature_one_reads_nearly_all_fifty(videos):
-    read = [titles_read(weights_of(videos, query, 1)) for query in videos.queries]
-    assert min(read) > 49.5
-    assert fmean(read) == pytest.approx(49.8, abs=0.05)
-
-
-def test_the_temperature_is_the_scale_of_scaled_dot_product(videos):
-    key, query = (math.sqrt(384) * x for x in (videos.keys, videos.query_vectors))
-    np.testing.assert_allclose(np.sqrt((key**2).mean(axis=1)), 1)  # root mean square
-    scores = query @ key.T / math.sqrt(384)
-    for row, name in zip(scores, videos.queries, strict=True):
-        np.testing.assert_allclose(
-            softmax(row.tolist()), weights_of(videos, name, 1 / math.sqrt(384)), rtol=1e-12
-        )
-    assert 1 / math.sqrt(384) == pytest.approx(0.051, abs=5e-5)
 
 
 # ------------------------------------------------------------------------- files and their making

@@ -204,6 +204,11 @@ def test_means_of_neighbours(xp):
     assert_close(output, expected, scale=9)
 
 
+def test_mixed_keys_whose_scores_overflow_give_nan_in_silence():
+    x = np.full((2, 2), 1e200)
+    assert np.isnan(linformer_attention(x, x, x, np.eye(2), np.eye(2)).output).all()
+
+
 @pytest.mark.parametrize(
     "w_k, w_v, said",
     [

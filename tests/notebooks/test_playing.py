@@ -77,3 +77,13 @@ def test_only_cells_that_train_may_go_on_from_where_they_stopped(tmp_path):
     cells = ["steps = [0]", "steps.append(1)\nlen(steps)"]
     assert play(tmp_path, *cells, tags=["trains"]) == []
     assert play(tmp_path, *cells)
+
+
+def test_of_a_long_training_two_steps_are_run_again(tmp_path):
+    """They find what it no longer finds, and the cells that use it find what it had given."""
+    train = "total = first\nfor step in progress(9, 'nine'):\n    total += step\nsteps = step"
+    start, shows = "from d2lmini.models import progress\nfirst = 1", "print(total, steps)"
+    cells = [IMPORTS, start, train, shows, EXERCISE.starter]
+    assert play(tmp_path, *cells) == []
+    failures = play(tmp_path, *cells, "first = None")
+    assert [f for f in failures if f.startswith("cell-2, run again: raises TypeError")], failures

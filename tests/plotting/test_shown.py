@@ -126,9 +126,9 @@ def test_every_format_of_matplotlib_is_saved_or_told_what_it_lacks(source, tmp_p
             continue
         shown.savefig(path, metadata={})
         assert path.stat().st_size > 200
-        shown.savefig(io.BytesIO(), format=kind)
-        shown.savefig(str(path.with_suffix(f".{kind.upper()}")), dpi=50, bbox_inches="tight")
-        shown.savefig(os.fsencode(path), transparent=True)
+    shown.savefig(io.BytesIO(), format="tif")
+    shown.savefig(str(tmp_path / "figure.JPG"), dpi=50, bbox_inches="tight")
+    shown.savefig(os.fsencode(tmp_path / "figure.webp"), transparent=True)
     shown.savefig(tmp_path / "figure")
     assert (tmp_path / "figure.png").exists()
     with pytest.raises(ValueError, match=r"there is no format 'docx'; there are .*png"):

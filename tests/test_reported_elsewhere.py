@@ -1,0 +1,106 @@
+"""Faults that people reported in public, and the test that each of them would fail.
+
+The others have a test of their own, in the two files ``test_reported_faults.py``. ``pytorch#41508``
+is issue (or pull request) 41508 of PyTorch; ``d2l-1.0.3`` was seen by running that release.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+CAUGHT = {
+    "core/test_arrays.py::test_integers_and_booleans_count_as_the_default_float": "pytorch#14224",
+    "core/test_attention.py::test_attention_with_a_mask_is_its_definition": (
+        "transformers#26572 transformers#18057"
+    ),
+    "core/test_attention.py::test_it_is_pytorchs_scaled_dot_product_attention": (
+        "mlx#2608 rten#1321"
+    ),
+    "core/test_attention.py::test_mask_shapes_that_do_not": "x-transformers#174 x-transformers#183",
+    "core/test_attention.py::test_no_nan_enters_the_graph": (
+        "unsloth#9848 transformers#26572 curated-transformers#360"
+    ),
+    "core/test_attention.py::test_shapes_that_do_not_fit": "pytorch#193728",
+    "core/test_attention.py::test_vmap_and_forward_mode": "pytorch#128971",
+    "core/test_masks.py::test_padding_comes_last_and_has_an_axis_for_the_queries": (
+        "hyunwoongko/transformer#40 hyunwoongko/transformer#32"
+    ),
+    "core/test_multihead.py::test_any_sizes_batches_and_masks": (
+        "attention-is-all-you-need-pytorch#211"
+    ),
+    "core/test_multihead.py::test_it_is_the_definition_head_by_head": (
+        "ViT-CIFAR#11 DL4Proteins#12 set_transformer#18 dfdx#171"
+    ),
+    "core/test_scores.py::test_queries_and_keys_of_two_lengths": (
+        "pytorch#27623 pytorch#41070 pytorch#120793 d2l-en#2056"
+    ),
+    "core/test_scores.py::test_scores_by_hand": "perceiver-io#9 cntkx#10",
+    "core/test_weights.py::test_a_mask_of_numbers_is_turned_away": (
+        "pytorch#136816 pytorch#141018 tsai#171 mlverse/torch#1205"
+    ),
+    "core/test_weights.py::test_a_query_without_keys_weighs_nothing": (
+        "d2l-en#2423 apex#93 flax#982 flax#1527"
+    ),
+    "core/test_weights.py::test_hidden_weights_are_zero_whatever_the_score": "d2l-1.0.3-fill",
+    "core/test_weights.py::test_masked_softmax_is_the_definition": (
+        "allennlp#890 allennlp#105 apex#1052 apex#1105 fairseq#3575 TorchSharp#1135 "
+        "pytorch#117939 pytorch#163026 pytorch#21518"
+    ),
+    "core/test_weights.py::test_masked_softmax_of_any_scores_and_mask": "d2l-1.0.3-four-axes",
+    "core/test_weights.py::test_softmax_of_any_scores": (
+        "PyTorch-NLP#2 KEQA#2 catalyst#285 attention-is-all-you-need-pytorch#52 fastNLP#254"
+    ),
+    "core/test_weights.py::test_softmax_sums_over_the_keys_unless_told_otherwise": (
+        "labml#282 labml#146"
+    ),
+    "modules/test_cache.py::test_cached_is_uncached": (
+        "pytorch#103082 pytorch#144858 TinyLLM#17 LLMs-from-scratch#697 llama#899"
+    ),
+    "modules/test_multihead.py::test_a_mask_that_fits_neither_all_heads_nor_each": (
+        "pytorch#120810 xformers#1089 x-transformers#174 x-transformers#183"
+    ),
+    "modules/test_multihead.py::test_asking_for_the_weights_does_not_change_the_output": (
+        "pytorch#107084 pytorch#86120 transformers#31990 transformers#36096 transformers#38750"
+    ),
+    "modules/test_multihead.py::test_forward_mode": "pytorch#128971",
+    "modules/test_multihead.py::test_from_torch_gives_the_same_numbers_and_gradients": (
+        "pytorch#170415 pytorch#120668"
+    ),
+    "modules/test_multihead.py::test_sizes_that_do_not_fit": (
+        "detr#499 mmaction2#1271 LLMs-from-scratch#444 bert#316"
+    ),
+    "modules/test_multihead.py::test_the_module_is_the_function": (
+        "pytorch#27623 pytorch#41070 pytorch#120793 d2l-en#2056"
+    ),
+    "modules/test_multihead.py::test_weights_are_per_head_and_before_dropout": (
+        "pytorch#42929 pytorch#33360 pytorch#90842 fast-transformers#131 espnet#2185"
+    ),
+    "test_invariants.py::a_later_token_cannot_matter": (
+        "LLMs-from-scratch#1061 keras#23038 keras#23040"
+    ),
+    "test_invariants.py::a_query_without_keys_gets_nothing": (
+        "pytorch#41508 pytorch#40932 pytorch#26098 pytorch#42323 pytorch#103963 "
+        "pytorch#103749 pytorch#131060 pytorch#133882 unsloth#9848 transformers#26572"
+    ),
+    "test_invariants.py::each_item_of_a_batch_stands_alone": (
+        "pytorch#34060 TabPFN#800 unsloth#9708 pytorch#122959 OmDet#19 movie-gen#8"
+    ),
+    "test_invariants.py::equal_to_the_loops": (
+        "keras#23038 keras#23040 pytorch-2.13-causal-and-mask pytorch#122959 OmDet#19 "
+        "movie-gen#8 attention-is-all-you-need-pytorch#211 TransformerEngine#614 "
+        "depthcharge#30 pytorch#34537 pytorch#47583 pytorch#70055 fairseq#3365"
+    ),
+    "test_invariants.py::gradients_are_finite_without_keys": "pytorch#41508 pytorch#40932",
+    "test_invariants.py::gradients_are_the_slopes": "pytorch#133671",
+    "test_invariants.py::one_token_at_a_time_is_all_at_once": (
+        "pytorch#103082 pytorch#115111 pytorch#144858 pytorch#108108"
+    ),
+}
+
+
+@pytest.mark.parametrize("where", CAUGHT)
+def test_the_test_that_catches_it_is_there(where):
+    file, name = where.split("::")
+    assert re.search(rf"^def {name}\(", (TESTS / file).read_text("utf8"), re.MULTILINE)
