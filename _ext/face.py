@@ -4,7 +4,7 @@ Texts and figures are in Source Serif 4, code in Source Code Pro. Until its file
 in a face of the reader's machine that is stretched to the same widths and heights, so nothing moves
 then. A drawing is an image, which knows no font of the page around it, so it carries its own.
 
-To cut fonts takes nearly half of a build's time, so what was cut is kept in the reader's cache.
+To cut fonts takes a fifth of a build's time, so what was cut is kept in the user's cache.
 """
 
 import base64
