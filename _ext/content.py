@@ -155,38 +155,46 @@ def place_explorables(document: nodes.document, env) -> None:
 
 
 WIDE, LEFT = 230, 8  # of a dot plot, in pixels, and where its scale begins
+SIZES = ("S", "M", "L", "X")  # the inputs of a table of ratios, each a column and a larger dot
 
 
 def plot_ratios(document: nodes.document, env) -> None:
-    """Draw the ratios of a row as dots on one scale, the larger the input the larger the dot."""
+    """Draw the ratios of each row as dots, the larger the input the larger the dot.
+
+    All tables of the page have one scale, which the head of each shows.
+    """
     if env.docname != "chapters/measured":
         return
+    found = {}
     for table in document.findall(nodes.table):
-        (group,) = table.findall(nodes.tgroup)
         head, *rows = table.findall(nodes.row)
-        try:
-            ratios = [[float(entry.astext()) for entry in row[1:]] for row in rows]
-        except ValueError:  # something else than ratios
-            continue
-        low, high = (edge(1, *(edge(row) for row in ratios)) for edge in (min, max))
-        span = math.log(high / low) or 1
+        if all(entry.astext() in SIZES for entry in head[1:]):
+            found[table] = head, rows, [[float(e.astext()) for e in row[1:]] for row in rows]
+    every = [x for *_, ratios in found.values() for row in ratios for x in row]
+    low, high = min([1, *every]), max([1, *every])
 
-        def place(ratio: float, low=low, span=span) -> float:
-            return LEFT + (WIDE - 2 * LEFT) * math.log(ratio / low) / span
+    def place(ratio: float) -> float:
+        return LEFT + (WIDE - 2 * LEFT) * math.log(ratio / low) / (math.log(high / low) or 1)
 
+    def drawn(parts: str) -> nodes.entry:
+        svg = f'<svg class="dots" viewBox="0 0 {WIDE} 24" aria-hidden="true">{parts}</svg>'
+        return nodes.entry("", nodes.raw("", svg, format="html"))
+
+    ticks = [tick for tick in (0.5, 1, 2, 4, 8) if low <= tick <= high]
+    scale = "".join(f'<text x="{place(tick):.1f}" y="18">{tick:g}</text>' for tick in ticks)
+    lines = "".join(f'<path d="M{place(tick):.1f} 0V24"/>' for tick in ticks)
+    for table, (head, rows, ratios) in found.items():
+        (group,) = table.findall(nodes.tgroup)
         group.insert(0, nodes.colspec(colwidth=1))
         group["cols"] += 1
-        head += nodes.entry("", nodes.paragraph("", "1.00 is the line"))
+        head += drawn(scale)
+        sizes = [SIZES.index(entry.astext()) for entry in head[1:-1]]
         for row, numbers in zip(rows, ratios, strict=True):
             dots = "".join(
-                f'<circle cx="{place(x):.1f}" cy="12" r="{2.5 + 1.25 * i:g}"/>'
-                for i, x in enumerate(numbers)
+                f'<circle cx="{place(x):.1f}" cy="12" r="{2.5 + 1.25 * size:g}"/>'
+                for x, size in zip(numbers, sizes, strict=True)
             )
-            line = f'<path d="M{place(1):.1f} 0V24"/>'
-            drawn = (
-                f'<svg class="dots" viewBox="0 0 {WIDE} 24" aria-hidden="true">{line}{dots}</svg>'
-            )
-            row += nodes.entry("", nodes.raw("", drawn, format="html"))
+            row += drawn(lines + dots)
 
 
 def load_explorables(app, pagename, templatename, context, doctree) -> None:

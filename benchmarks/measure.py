@@ -459,7 +459,8 @@ time where all pairs are compared, exactly or in tiles, and twice the time where
 
 ## Attention, forward
 
-As a multiple of PyTorch's fused kernel, `F.scaled_dot_product_attention`.
+As a multiple of PyTorch's fused kernel, `F.scaled_dot_product_attention`. On the web page each
+number is a dot as well, larger for a larger input, on one scale for all tables.
 
 {forward}
 

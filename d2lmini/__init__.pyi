@@ -26,6 +26,7 @@ from .names import NameEncoder as NameEncoder
 from .names import misspell as misspell
 from .plotting import AttentionExplorer as AttentionExplorer
 from .plotting import AttentionTrace as AttentionTrace
+from .plotting import AttentionWall as AttentionWall
 from .plotting import show_attention_lines as show_attention_lines
 from .plotting import show_figure as show_figure
 from .plotting import show_heatmaps as show_heatmaps

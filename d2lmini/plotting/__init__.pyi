@@ -9,3 +9,4 @@ from .shown import Shown as Shown
 from .theme import COLORS as COLORS
 from .theme import use_theme as use_theme
 from .trace import AttentionTrace as AttentionTrace
+from .wall import AttentionWall as AttentionWall

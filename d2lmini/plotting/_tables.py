@@ -7,12 +7,12 @@ HERE = Path(__file__).parent
 
 
 @cache
-def table_style() -> str:
-    """Return the style of the tables, the same in every output."""
-    return f"<style>{(HERE / 'tables.css').read_text('utf8')}</style>"
+def table_style(name: str = "tables.css") -> str:
+    """Return a style of this folder, the same in every output."""
+    return f"<style>{(HERE / name).read_text('utf8')}</style>"
 
 
 @cache
-def explorer_script() -> str:
-    """Return the script of the explorer, the same in every output."""
-    return f"<script>{(HERE / 'explorer.mjs').read_text('utf8')}</script>"
+def script(name: str) -> str:
+    """Return a script of this folder, the same in every output."""
+    return f"<script>{(HERE / name).read_text('utf8')}</script>"

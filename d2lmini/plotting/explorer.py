@@ -12,7 +12,7 @@ from d2lmini._terminal import for_terminal
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._inputs import Bools, Floats
 from d2lmini.plotting._legible import isolated, quoted
-from d2lmini.plotting._tables import explorer_script, table_style
+from d2lmini.plotting._tables import script, table_style
 from d2lmini.weights import masked_softmax
 
 __all__ = ["AttentionExplorer"]
@@ -175,5 +175,5 @@ class AttentionExplorer:
             "<table><caption>Attention weights (rows: queries, columns: keys)"
             f"</caption><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
             f'</table></div><p role="status">{escape(self.remark)}</p>'
-            f"{STILL}{explorer_script()}</div>"
+            f"{STILL}{script('explorer.mjs')}</div>"
         )

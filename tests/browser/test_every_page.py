@@ -53,11 +53,11 @@ SHOWN = """Promise.allSettled(document.getAnimations()
     .filter(one => one.effect.target.checkVisibility()).map(one => one.finished)).then(() => 0)"""
 COLOURS = "{type: 'rule', values: ['color-contrast']}"
 ALL_BUT_COLOURS = f"{ALL_RULES}, rules: {{'color-contrast': {{enabled: false}}}}"
-# How far what is seen moves by itself while the page loads and is scrolled through.
+# How far what is seen moves by itself from now on; while it loads: `test_published.py`.
 SHIFT = """shifted = 0;
 new PerformanceObserver(list => {
     for (const one of list.getEntries()) if (!one.hadRecentInput) shifted += one.value;
-}).observe({type: 'layout-shift', buffered: true})"""
+}).observe({type: 'layout-shift'})"""
 # What scrolls sideways inside of the page, and whether it has the shadow that says so.
 SCROLLING = """[...document.querySelectorAll('article *')].filter(
     e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 40

@@ -15,9 +15,9 @@ export function habits(rows, place) {
 export const does = ({ one, first, up }, answer) => (up > HALF ? `looks up ${answer}` : one > HALF ? "looks one token back" : first > HALF ? "rests on the first token" : "does none of the three");
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(name, what, tokens, asks, row, answer, left) {
+export function sentence(name, what, tokens, asks, row, answer, left, chance) {
   const best = row.indexOf(Math.max(...row));
-  return `Head ${name} ${what}. From ${quoted(tokens[asks])} it looks at ${best === asks ? "itself" : quoted(tokens[best])} most, with ${row[best].toFixed(2)}. Without this head the model still gives ${answer} ${left.toFixed(3)}. Open another, or sort the wall.`;
+  return `Head ${name} ${what}. From ${quoted(tokens[asks])} it looks at ${best === asks ? "itself" : quoted(tokens[best])} most, with ${row[best].toFixed(2)}. Without this head the model ${left < chance / 2 ? "only" : "still"} gives ${answer} ${left.toFixed(3)}. Open another, or sort the wall.`;
 }
 
 export async function mount(root, { tokens, file, place, chance, without, first, layer, head }) {
@@ -82,6 +82,6 @@ export async function mount(root, { tokens, file, place, chance, without, first,
     look(one);
     table.show(one, asks, out);
     steps.forEach((button, i) => { const other = all[now.at + (i ? 1 : -1)]; button.hidden = !other; if (other) button.textContent = i ? `head ${other.name} →` : `← head ${other.name}`; });
-    say(sentence(one.name, one.what, tokens, asks, one.rows[asks], answer, one.left));
+    say(sentence(one.name, one.what, tokens, asks, one.rows[asks], answer, one.left, chance));
   }
 }

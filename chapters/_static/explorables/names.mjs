@@ -14,7 +14,8 @@ export function sentence(asked, names, scores, weights, output, before) {
 
 export function mount(root, { asked, names, values, temperature }, learned) {
   // Where there is room, thin lines ask each key, and what each value gives is as thick as its weight.
-  const wide = matchMedia("(min-width: 640px)").matches;
+  // On the first page the field itself is the query of the drawing.
+  const wide = matchMedia("(min-width: 640px)").matches, inside = root.closest(".ask") && matchMedia("(min-width: 1240px)").matches;
   const at = wide ? { name: 266, score: 310, bar: 324, share: 488, value: 530, out: 640, size: [640, 244] } : { name: 142, score: 192, bar: 208, share: 382, value: 440, out: 440, size: [452, 268] };
   const Y = (i) => 34 + 26 * i, middle = Y((names.length - 1) / 2) - 4;
   const rows = names.map((name, i) => {
@@ -30,8 +31,13 @@ export function mount(root, { asked, names, values, temperature }, learned) {
   const out = text(at.out, wide ? middle + 8 : 256, "", { class: "ex-output ex-large", "text-anchor": "end" });
   const typing = text(0, middle + 5, "", { class: "ex-query ex-typed" });
   const head = (x, words, kind = "", anchor = "end") => text(x, 10, words, { "text-anchor": anchor, class: kind });
-  const drawing = picture(...at.size, head(at.name, "key", "ex-key"), head(at.score, "score"), head(at.share, "weight", "ex-weight"), head(at.value, "value", "ex-value"),
+  const drawing = picture(...at.size, head(at.name, "key", "ex-key"), head(at.score, "score"), head(at.bar, "weight", "ex-weight", "start"), head(at.value, "value", "ex-value"),
     ...(wide ? [head(0, "query", "ex-query", "start"), typing, head(at.out, "answer", "ex-output")] : [text(at.share, 256, "answer", { class: "ex-output", "text-anchor": "end" })]), ...rows.flatMap((row) => row.parts), out);
+  if (inside) {
+    for (const part of drawing.querySelectorAll(".ex-query")) part.remove();
+    set(drawing, { viewBox: "112 0 528 244", style: "" });
+    root.classList.add("ex-inside");
+  }
   const name = make("input", { type: "text", value: asked, maxlength: 40, spellcheck: "false", autocomplete: "off", autocapitalize: "off" });
   name.addEventListener("input", update);
   const box = make("label", { class: "ex-text" }, make("span", {}, "a name, as you heard it"), name);

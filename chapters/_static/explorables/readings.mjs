@@ -21,7 +21,7 @@ export function sentence(pieces, layer, head, asks, row) {
 
 export function mount(root, { texts, layer, head, rows }) {
   const files = new Map(), asked = askedOf(() => update());
-  const which = choice("text", texts.map(({ pieces }) => { const whole = pieces.join(""); return whole.length > 48 ? `${whole.slice(0, 46)}…` : whole; }), 0, () => begin());
+  const which = choice("text", texts.map(({ pieces }) => { const whole = pieces.join(""); return whole.length > 36 ? `${whole.slice(0, 34)}…` : whole; }), 0, () => begin());
   const place = (label, max, value) => slider({ label, min: 1, max, step: 1, value, usual: value, ends: ["1", `${max}`], show: String, input: () => update() });
   const layers = place("layer", 30, layer + 1), heads = place("head", 9, head + 1);
   const say = frame(root, asked.parts, which.box, layers.box, heads.box, asked.place);

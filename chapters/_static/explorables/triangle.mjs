@@ -1,6 +1,6 @@
 // Chapter 2: the temperature and three scores; the output glides in the triangle, and its path stays.
 import { mix, softmax } from "./math.mjs";
-import { draw, frame, make, picture, set, slider, text } from "./frame.mjs";
+import { dragged, draw, frame, make, picture, set, slider, text } from "./frame.mjs";
 
 const place = ([x, y]) => [24 + 42 * x, 288 - 42 * y];
 const NAMES = ["A", "B", "C"];
@@ -18,7 +18,7 @@ export function mount(root, { scores, values }) {
   const corners = values.map(place);
   const trail = draw("polyline", { class: "ex-output ex-trail" });
   const whole = draw("polyline", { class: "ex-curve ex-ghost" }); // where these scores lead at any temperature
-  const point = draw("circle", { r: 7, class: "ex-output" });
+  const point = draw("circle", { r: 7, class: "ex-output" }), hand = draw("circle", { r: 24, class: "ex-hand ex-grip" });
   const bars = NAMES.map((name, i) => {
     const y = 60 + 44 * i;
     const bar = draw("rect", { x: 350, y: y - 12, height: 15, rx: 2, class: "ex-weight" });
@@ -28,7 +28,7 @@ export function mount(root, { scores, values }) {
   const drawing = picture(480, 300,
     draw("polygon", { points: corners.join(" "), class: "ex-area" }),
     ...corners.flatMap(([x, y], i) => [draw("circle", { cx: x, cy: y, r: 5, class: "ex-value" }), text(x, y + (i ? 22 : -12), NAMES[i], { class: "ex-value", "text-anchor": "middle" })]),
-    whole, trail, point, text(350, 30, "weights", { class: "ex-weight" }), ...bars.flatMap((bar) => bar.parts));
+    whole, trail, point, hand, text(350, 30, "weights", { class: "ex-weight" }), ...bars.flatMap((bar) => bar.parts));
   const warm = slider({ label: "temperature", min: -1.5, max: 2, step: 0.02, value: 0, usual: 0, ends: ["0.03", "100"],
     show: (x) => Number((10 ** x).toPrecision(2)).toString(), input: update });
   const each = scores.map((score, i) => slider({ label: `score of ${NAMES[i]}`, min: -3, max: 3, step: 0.1, value: score, usual: score, ends: ["−3", "3"],
@@ -37,7 +37,18 @@ export function mount(root, { scores, values }) {
   again.addEventListener("click", () => { path = path.slice(-1); set(trail, { points: path.join(" ") }); });
   const say = frame(root, [drawing], warm.box, ...each.map((one) => one.box), again);
   let path = [];
+  dragged(drawing, hand, pulled);
   update();
+
+  /** The scores that put the point there: the logarithms of its shares of the corners, times the temperature. */
+  function pulled(x, y) {
+    const [[ax, ay], [bx, by], [cx, cy]] = corners, whole = (bx - ax) * (cy - ay) - (cx - ax) * (by - ay);
+    const b = ((x - ax) * (cy - ay) - (cx - ax) * (y - ay)) / whole, c = ((bx - ax) * (y - ay) - (x - ax) * (by - ay)) / whole;
+    const scores = [1 - b - c, b, c].map((share) => 10 ** warm.value * Math.log(Math.max(share, 0.001)));
+    const middle = scores.reduce((sum, score) => sum + score, 0) / 3;
+    each.forEach((one, i) => one.put(scores[i] - middle));
+    update();
+  }
 
   function update() {
     const weights = softmax(each.map((one) => one.value / 10 ** warm.value));
@@ -45,7 +56,7 @@ export function mount(root, { scores, values }) {
     set(whole, { points: Array.from({ length: 71 }, (_, i) => place(mix(softmax(each.map((one) => one.value / 10 ** (2 - i / 20))), values)).map((at) => at.toFixed(1))).join(" ") });
     path = [...path, [x, y]].slice(-600);
     set(trail, { points: path.join(" ") });
-    set(point, { cx: x, cy: y });
+    for (const part of [point, hand]) set(part, { cx: x, cy: y });
     bars.forEach(({ bar, share }, i) => { set(bar, { width: 70 * weights[i] }); share.textContent = weights[i].toFixed(2); });
     say(sentence(weights), NAMES.map((name, i) => [name, each[i].value.toFixed(1).replace("-", "−"), weights[i].toFixed(2), `(${values[i].join(", ")})`]));
   }

@@ -1,0 +1,118 @@
+"""``AttentionWall``: what heads do, in words and numbers; the wall itself, in Chromium."""
+
+import re
+
+import numpy as np
+import pytest
+
+from d2lmini import AttentionWall, causal_mask, softmax
+from tests.plotting.test_viewers import sanitised
+
+WORDS = ["<s>", "the", "cat", " sat", "on", "it"]
+
+
+@pytest.fixture(scope="module")
+def weights():
+    rng = np.random.default_rng(3)
+    scores = 4 * rng.normal(size=(3, 2, 6, 6))
+    scores[1, 0] += 40 * np.eye(6, k=-1)  # looks one back
+    return softmax(np.where(causal_mask(6), scores, -1e9)) * np.where(causal_mask(6), 1, np.nan)
+
+
+def test_habits_are_means_over_the_queries_that_have_a_choice(weights):
+    wall = AttentionWall(weights, WORDS)
+    places = {
+        "previous token": lambda i: i - 1,
+        "token itself": lambda i: i,
+        "first token": lambda i: 0,
+    }
+    for name, key in places.items():
+        for layer, head in np.ndindex(3, 2):
+            expected = sum(weights[layer, head, i, key(i)] for i in range(2, 6)) / 4
+            assert wall.habits[f"the {name}"][layer, head] == pytest.approx(expected)
+    count = (wall.habits["the previous token"] > 0.5).sum()
+    assert f"the previous token: {count} heads more than half" in str(wall)
+    assert "most of all layer 1, head 0 (1.00)" in str(wall)
+
+
+def test_queries_of_another_sequence_have_no_previous_token(weights):
+    wall = AttentionWall(weights[:, :, :2, :4], ["a", "b"], WORDS[:4])
+    assert list(wall.habits) == ["the first token"]
+    np.testing.assert_allclose(wall.habits["the first token"], weights[:, :, :2, 0].mean(axis=-1))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_short_sequences(n):
+    shares = AttentionWall(np.full((1, 1, n, n), 1 / n)).habits.values()
+    assert all(0 <= share[0, 0] <= 1 for share in shares)
+
+
+def test_it_takes_what_models_return(weights):
+    batch = np.nan_to_num(weights)[:, None].repeat(2, axis=1)  # (layers, batch, heads, n, m)
+    wall = AttentionWall(tuple(batch), WORDS, item=1)
+    np.testing.assert_array_equal(wall.weights, batch[:, 1])
+    with pytest.raises(ValueError, match="batch of 2: give item=0"):
+        AttentionWall(tuple(batch), WORDS)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            np.ones((1, 1, 2, 2)) * 3,
+            "between 0 and 1; got 3 to 3; scores become weights by softmax",
+        ),
+        (-np.ones((1, 1, 2, 2)), "between 0 and 1; got -1 to -1"),
+        ((None, None), "record_attention"),
+        (np.zeros((4, 4, 501, 501)), "4,016,016 numbers, and a page holds 4,000,000; give a part"),
+    ],
+)
+def test_what_is_no_set_of_weights(given, says):
+    with pytest.raises(ValueError, match=says):
+        AttentionWall(given)
+
+
+def test_a_page_for_twelve_layers_of_twelve_heads_is_small_and_alone(tmp_path):
+    numbers = softmax(np.random.default_rng(0).normal(size=(12, 12, 30, 30)))
+    page = AttentionWall(numbers).save(tmp_path / "wall.html", title="<b>").read_text("utf8")
+    assert len(page.encode()) <= 300_000, "what a mail or a page carries without a thought"
+    assert "<title>&lt;b&gt;</title>" in page
+    assert not re.search(r"""(?:src|href)=|url\(|@import|https?://|fetch""", page)
+    with pytest.raises(ValueError, match=r"must end in \.html; got 'wall.png'"):
+        AttentionWall(numbers).save("wall.png")
+
+
+def test_without_scripts_a_table_stays(weights):
+    left = sanitised(AttentionWall(weights, WORDS)._repr_html_())
+    assert "the previous token" in left and "layer 1, head 0 (1.00)" in left
+    assert "Run this cell to see the wall." in left
+
+
+def test_in_a_browser_it_says_and_sorts_what_python_finds(weights, chromium, tmp_path):
+    page = chromium.new_page()
+    wall = AttentionWall(weights, WORDS)
+    page.goto(wall.save(tmp_path / "wall.html").as_uri())
+    heads = page.locator(".d2lmini-heads button")
+    assert heads.count() == 6 and page.locator(".d2lmini-heads [tabindex='0']").count() == 1
+    page.get_by_role("button", name="layer 1, head 0").focus()
+    says = page.locator("[role=status]")
+    assert "Layer 1, head 0: “it” looks at “on” with 1.00" in says.inner_text()
+    page.get_by_label("asked from").select_option("3")
+    for layer, head in np.ndindex(3, 2):
+        page.get_by_role("button", name=f"layer {layer}, head {head}").focus()
+        best = np.argsort(-np.nan_to_num(weights[layer, head, 3]))[:1]
+        for key in best:
+            number = f"“{wall._tokens[1][key]}” with {weights[layer, head, 3, key]:.2f}"
+            assert number in says.inner_text()
+    page.keyboard.press("Home")
+    assert says.inner_text().startswith("Layer 0, head 0")
+    page.get_by_role("button", name="look at the previous token").click()
+    assert heads.first.get_attribute("aria-label") == "layer 1, head 0"
+    assert (
+        page.locator(".d2lmini-faint").count() == (wall.habits["the previous token"] <= 0.5).sum()
+    )
+    painted = "e => [...e.querySelector('canvas').getContext('2d').getImageData(0, 0, 6, 6).data]"
+    alpha = np.reshape(heads.first.evaluate(painted), (6, 6, 4))[..., 3]
+    np.testing.assert_array_equal(alpha > 0, causal_mask(6))  # what is masked stays empty
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    page.close()
