@@ -15,6 +15,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 from docutils import nodes
 from face import with_face
+from letters import DESK, PHONE, lettered
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -23,8 +24,8 @@ import d2lmini
 
 LIBRARY = Path(d2lmini.__file__).parent / "plotting"
 SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry with them
-LARGER = 1.3  # than in a notebook, where there is room: words in it are nearly as large as the text
-WIDE = 520  # pixels: a wider figure would shrink too far on a phone, and scrolls instead
+LARGER = 1.3  # than in a notebook, where there is room
+COLUMN, PHONE_COLUMN = 640, 350  # pixels: of text, on a desk and on a phone that is 390 wide
 SIZE = re.compile(r' width="([\d.]+)" height="([\d.]+)"')
 SVG = "data:image/svg+xml;base64,"
 
@@ -85,29 +86,25 @@ def stored(writer, svg: bytes) -> str:
 
 
 def visit_drawing(writer, node) -> None:
-    """Write an image for each theme, and their files."""
-    wide = int(node["width"]) > WIDE and not node["phone"]
-    scroll = (
-        f' class="d2lmini-wide" style="--least:{0.8 * int(node["width"]):.0f}px" tabindex="0" '
-        'role="group" aria-label="Wide figure"'
-    )
-    style = f' style="--wide:{LARGER * int(node["width"]):.0f}px"'
-    writer.body.append(f'<div class="d2lmini-figure"{style}><div{scroll if wide else ""}>')
-    for theme, phone in zip(("light", "dark"), node["phone"] or [b"", b""], strict=True):
-        writer.body.append("<picture>")
-        if phone:
-            size = SIZE.search(phone.decode())
-            writer.body.append(
-                f'<source media="(max-width: 576px)" srcset="{stored(writer, phone)}" '
-                f'width="{size[1]}" height="{size[2]}" />'
-            )
+    """Write an image for each theme, and their files; a phone has its own."""
+    shown = min(COLUMN, round(LARGER * int(node["width"])))
+    writer.body.append(f'<div class="d2lmini-figure" style="--wide:{shown}px"><div>')
+    drawings = [node["light"], node["dark"]]
+    phones = node["phone"] or drawings
+    for theme, svg, phone in zip(("light", "dark"), drawings, phones, strict=True):
+        small = lettered(phone, min(PHONE_COLUMN, shown), PHONE)
+        width, height = SIZE.search(small.decode()).groups()
+        writer.body.append(
+            f'<picture><source media="(max-width: 576px)" srcset="{stored(writer, small)}" '
+            f'width="{width}" height="{height}" />'
+        )
         writer.body.append(
             writer.emptytag(
                 node,
                 "img",
                 "",
                 CLASS=f"only-{theme}",
-                src=stored(writer, node[theme]),
+                src=stored(writer, lettered(svg, shown, DESK)),
                 alt=node["alt"],
                 width=node["width"],
                 height=node["height"],

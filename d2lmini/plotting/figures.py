@@ -51,7 +51,8 @@ def show_figure(
     alt : str
         The description for those who do not see the picture: what it shows, with its numbers.
     width, height : float
-        In inches. A figure wider than 5.3 is shrunk by the page; on a phone, all above 3.7 are.
+        In inches. A page of the book shows a figure from 5.1 on as wide as its text, a phone all;
+        words have the size of all words in figures there, so what is close together here may meet.
     rows, columns : int
         How many panels. The function gets one `matplotlib.axes.Axes` for each, in reading order.
     sharex, sharey : bool

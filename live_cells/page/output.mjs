@@ -35,7 +35,7 @@ function figure(found) {
     holder.setAttribute("aria-label", "Wide figure");
     holder.style.setProperty("--least", `${Math.round(0.8 * light.getAttribute("width"))}px`);
   }
-  found.style.setProperty("--wide", `${Math.round(1.3 * light.getAttribute("width"))}px`);
+  found.style.setProperty("--wide", `${Math.min(640, Math.round(1.3 * light.getAttribute("width")))}px`);
   holder.append(light);
   if (address?.startsWith("data:image/")) {
     const dark = light.cloneNode();

@@ -18,6 +18,7 @@ from bs4 import BeautifulSoup
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "_ext"))
 from face import with_face  # noqa: E402
+from letters import lettered  # noqa: E402
 
 SETTINGS = f"""
 import sys
@@ -101,9 +102,10 @@ def test_each_theme_has_a_file_with_the_description_and_its_size(pages, page):
         assert image["alt"] == HEATMAP.alt and image["loading"] == "lazy"
         assert (int(image["width"]), int(image["height"])) == HEATMAP._size()
         assert image["src"].startswith("../_images/") and "style" not in image.attrs
-        assert (pages / "part" / image["src"]).read_text("utf8") == with_face(
-            HEATMAP.svg(theme).encode()
-        ).decode()
+        drawn = lettered(HEATMAP.svg(theme).encode(), round(1.3 * HEATMAP._size()[0]), 14)
+        assert (pages / "part" / image["src"]).read_bytes() == with_face(drawn)
+        phone = image.find_previous_sibling("source")
+        assert "max-width" in phone["media"] and (pages / "part" / phone["srcset"]).is_file()
 
 
 def test_it_is_numbered_captioned_and_referred_to(page):
