@@ -46,7 +46,9 @@ export async function mount(root, { tokens, file, place, chance, without, first,
   }));
   const seen = make("p", { class: "atlas-seen", "aria-hidden": "true" });
   const wall = wallOf(all, n, answer, { open: (one) => { out = false; open(one); if (matchMedia("(max-width: 979px)").matches) table.box.scrollIntoView(); }, look: (one) => look(one ?? now) });
-  const picture = make("div", { class: "atlas" }, arcs, line, seen, ...wall.parts);
+  const key = (w) => make("i", { class: "ex-on", style: `--w:${w}` });
+  const legend = make("p", { class: "atlas-legend", "aria-hidden": "true" }, "weight 0 ", ...[0, 0.25, 0.5, 0.75, 1].map(key), " 1", make("i", { class: "atlas-later" }), " comes later, not seen");
+  const picture = make("div", { class: "atlas" }, arcs, line, seen, ...wall.parts, legend);
   document.querySelector(`#${root.dataset.replaces} .d2lmini-figure`).replaceWith(picture);
 
   const from = slider({ label: "asked from token", min: 1, max: n, step: 1, value: n, ends: [tokens[0].trim(), tokens[n - 1].trim()], show: (i) => `${i}, ${tokens[i - 1].trim()}`, input: () => ask(from.value - 1) });
