@@ -317,23 +317,27 @@ def test_a_figure_looks_like_the_stored_one(tab):
     assert tab.cell("smooth").locator("figcaption").is_visible()
 
 
+# How an exercise begins.
+CHECK = "from d2lmini.exercises import check\n\n@check\n"
+
+
 def test_exercises_check_themselves_and_are_counted(tab):
     name = "exercise-one-hot-yours"
     count = tab.page.locator('.page-toc a[href="#exercises"] .live-count')
-    tab.write(name, "@check\ndef one_hot(scores):\n    return scores")
+    tab.write(name, f"{CHECK}def one_hot(scores):\n    return scores")
     assert "✗ one_hot: wrong" in tab.run(name, "done")
-    tab.write(name, "@check\ndef one_hot(scores):\n    return scores.nothing")
+    tab.write(name, f"{CHECK}def one_hot(scores):\n    return scores.nothing")
     card = tab.run(name, "done")
     assert "AttributeError" in card and "return scores.nothing" in card
     assert count.count() == 0
-    tab.write(name, find("one_hot").solution.replace("def one", "@check\ndef one"))
+    tab.write(name, find("one_hot").solution.replace("def one", f"{CHECK}def one"))
     assert "✓ one_hot" in tab.run(name, "done")
     assert count.inner_text().strip() == "1 of 7"
 
 
 def test_an_answer_that_never_ends_is_stopped_by_the_check(tab):
     name = "exercise-cosine-scores-yours"
-    tab.write(name, "@check\ndef cosine_scores(query, key):\n    while True: pass")
+    tab.write(name, f"{CHECK}def cosine_scores(query, key):\n    while True: pass")
     assert "cosine_scores: " in tab.run(name, "done")
 
 
@@ -476,11 +480,11 @@ def test_edits_are_kept_until_they_are_forgotten(opened):
 def test_a_real_model_runs_what_was_written_on_other_pages(opened):
     """A right answer in chapter 3 and a slip in chapter 5 are found in chapter 7."""
     tab = opened("chapters/03-scaled-dot-product")
-    right = find("attention").solution.replace("def my", "@check\ndef my")
+    right = find("attention").solution.replace("def my", f"{CHECK}def my")
     tab.write("exercise-attention-yours", right)
     assert "my_attention by 0.99 ██████████ ✓" in " ".join(tab.run("speaks", "done").split())
     tab.page.goto(tab.home + "chapters/05-multi-head-attention.html")
-    slip = "@check\ndef my_split_heads(x, h):\n    return x.reshape(3, h, len(x), -1)"
+    slip = f"{CHECK}def my_split_heads(x, h):\n    return x.reshape(3, h, len(x), -1)"
     tab.write("exercise-split-heads", slip)
     tab.page.goto(tab.home + "chapters/07-real-models.html")
     said = " ".join(tab.run("speaks", "done").split())
