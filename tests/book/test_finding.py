@@ -11,7 +11,7 @@ from tests.book.building import ROOT, pages_of
 from tests.test_package import PUBLIC
 
 PAGES = pages_of(ROOT / "_toc.yml")
-HEAVIEST = 185_000  # bytes, packed: loaded once, and only by who searches
+HEAVIEST = 200_000  # bytes, packed: less than the page of a chapter; for who searches, and once
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,9 @@ def test_no_markup_and_no_stored_numbers_are_looked_through(book):
 
 
 def test_it_is_light(script):
-    assert len(gzip.compress(script.encode(), mtime=0)) <= HEAVIEST
+    assert len(gzip.compress(script.encode(), mtime=0)) <= HEAVIEST, (
+        "leave out of it what nobody seeks"
+    )
 
 
 def test_nothing_of_another_search_is_left(built):
