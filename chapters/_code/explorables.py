@@ -105,7 +105,7 @@ def names() -> Start:
         "temperature": temperature,
     }
     head = ("key", "score", "weight", "value")
-    return Start("Ask for a name", settings, head, rows, says, (452, 268), 2, BEFORE)
+    return Start("Ask for a name", settings, head, rows, says, (350, 268), 2, BEFORE)
 
 
 def learned() -> Start:
@@ -123,7 +123,7 @@ def learned() -> Start:
     settings = {**start.settings, "file": "name-encoder.bin", "shapes": shapes}
     head = ("key", "weight by trigrams", "weight as learned", "value")
     title, files = "Ask by trigrams, and by what is learned", {"name-encoder.bin": matrices}
-    return Start(title, settings, head, rows, start.says, (452, 268), 3, files=files)
+    return Start(title, settings, head, rows, start.says, (350, 268), 3, files=files)
 
 
 def triangle() -> Start:

@@ -16,7 +16,7 @@ export function mount(root, { asked, names, values, temperature }, learned) {
   // Where there is room, thin lines ask each key, and what each value gives is as thick as its weight.
   // On the first page the field itself is the query of the drawing.
   const wide = matchMedia("(min-width: 640px)").matches, inside = root.closest(".ask") && matchMedia("(min-width: 1240px)").matches;
-  const at = wide ? { name: 266, score: 310, bar: 324, share: 488, value: 530, out: 640, size: [640, 244] } : { name: 142, score: 192, bar: 208, share: 382, value: 440, out: 440, size: [452, 268] };
+  const at = wide ? { name: 266, score: 310, bar: 324, share: 488, value: 530, out: 640, size: [640, 244] } : { name: 106, score: 146, bar: 156, share: 320, value: 350, out: 350, size: [350, 268] };
   const Y = (i) => 34 + 26 * i, middle = Y((names.length - 1) / 2) - 4;
   const rows = names.map((name, i) => {
     const y = Y(i);
