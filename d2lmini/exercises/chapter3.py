@@ -636,7 +636,8 @@ register(
         ),
         hints=(
             "What would a bias of 0 everywhere have to give? And one of −∞ for all keys but one?",
-            "The output is softmax(Q Kᵀ / √d + B) V, where d is the length of a key.",
+            "Dividing by √d, adding the bias, the softmax: in which order, if a bias of −∞ has to "
+            "leave a key no weight, and a bias of 1 to be worth 1 of what the softmax gets?",
             "A row with hidden keys has a largest score too, that of a visible key. Test your "
             "function on one query and two keys that you can compute on paper.",
         ),

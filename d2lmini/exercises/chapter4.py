@@ -454,7 +454,8 @@ register(
         ),
         hints=(
             "What is the input of the second step?",
-            "One step is X + softmax(X W_Q (X W_K)ᵀ / √d_k) X W_V.",
+            "In each step one matrix X asks, is asked and is mixed. What is then added to what, so "
+            "that a token stays what it was and gains something?",
             "Write x = x + …, not x += …: the first makes a new array, the second changes the one "
             "that the caller still has.",
         ),

@@ -224,7 +224,8 @@ register(
         hints=(
             "Four query heads and two key-value heads: which of the two does query head 1 use, and "
             "which query head 2?",
-            "Query head i uses key-value head i // (h / g).",
+            "Write under the query heads 0 to 3 which key-value head each uses: 0, 0, … How many "
+            "stand side by side, for any h and g?",
             "np.repeat and np.tile differ in exactly this order; try both on [0, 1].",
         ),
         solution="""\
