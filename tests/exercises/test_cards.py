@@ -9,7 +9,6 @@ import pytest
 from answers import EXERCISES, assert_fits_a_terminal, on, run_text
 from answers import softmax as right
 
-import d2lmini.exercises
 from d2lmini.exercises import Result, cards, check, exercises, find, grade, hint, solution
 
 VOID = {"br", "hr", "img"}
@@ -53,11 +52,6 @@ def notebook(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     return shown
-
-
-@pytest.fixture(autouse=True)
-def no_hints_seen(monkeypatch):
-    monkeypatch.setattr(d2lmini.exercises, "_hints_seen", {})
 
 
 def stub(scores): ...
