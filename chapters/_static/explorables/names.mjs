@@ -31,8 +31,8 @@ export function mount(root, { asked, names, values, temperature }, learned) {
   const out = text(at.out, wide ? middle + 8 : 256, "", { class: "ex-output ex-large", "text-anchor": "end" });
   const typing = text(0, middle + 5, "", { class: "ex-query ex-typed" });
   const head = (x, words, kind = "", anchor = "end") => text(x, 10, words, { "text-anchor": anchor, class: kind });
-  const drawing = picture(...at.size, head(at.name, "key", "ex-key"), head(at.score, "score"), head(at.bar, "weight", "ex-weight", "start"), head(at.value, "value", "ex-value"),
-    ...(wide ? [head(0, "query", "ex-query", "start"), typing, head(at.out, "output", "ex-output")] : [text(at.share, 256, "output", { class: "ex-output", "text-anchor": "end" })]), ...rows.flatMap((row) => row.parts), out);
+  const drawing = picture(...at.size, head(at.name - (wide ? 0 : 12), "key", "ex-key"), head(at.score, "score"), head(at.bar, "weight", "ex-weight", "start"), head(at.value, "value", "ex-value"),
+    ...(wide ? [head(0, "query", "ex-query", "start"), typing, head(at.out, "output", "ex-output")] : [text(at.share - 12, 256, "output", { class: "ex-output", "text-anchor": "end" })]), ...rows.flatMap((row) => row.parts), out);
   if (inside) {
     for (const part of drawing.querySelectorAll(".ex-query")) part.remove();
     set(drawing, { viewBox: "112 0 528 244", style: "" });
