@@ -4,10 +4,12 @@
     ```{explorable} lookup    a drawing of explorables.py that answers to the reader
     ```{facts} pins           Markdown of facts.py
     ```{picture} triangle     a small picture of pictures.py, before the words that it leads to
+    ```{result}               the figure that the Python before it on the page makes
 
 An explorable of a notebook comes after the cell that `PLACES` names.
 """
 
+import doctest
 import html
 import json
 import math
@@ -16,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from chapter import captioned, drawn_caption
+import torch
 from docutils import nodes
 from docutils.statemachine import StringList
 from refused import warn
@@ -23,8 +26,10 @@ from sphinx.util.docutils import SphinxDirective
 from upstream import cell_ids, is_code_cell
 
 from chapters._code import drawings, explorables, facts, pictures
+from d2lmini.plotting import Shown
 from live_cells.joining import LOADER, WHEN_NEAR, joined
 
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r'data-explorable="(\w+)"')
 MODULES = Path(__file__).parents[1] / "chapters/_static/explorables"
 
@@ -51,12 +56,34 @@ class Drawing(Made):
 
     def run(self) -> list[nodes.Node]:
         """Draw it."""
-        drawn = self.function(drawings)().html()
-        figure = captioned("", nodes.raw("", drawn, format="html"))
-        figure["ids"].append(f"drawing-{self.arguments[0]}")
+        figure = captioned("", nodes.raw("", self.drawn().html(), format="html"))
+        figure["ids"] += [f"drawing-{name}" for name in self.arguments]
         words, messages = self.state.inline_text(" ".join(self.content), self.lineno)
         figure += [drawn_caption("", "", *words)] if self.content else []
         return [figure, *messages]
+
+
+    def drawn(self) -> Shown:
+        """Return the figure."""
+        return self.function(drawings)()
+
+
+class Result(Drawing):
+    """Put the figure on a page that the Python block before it makes, run anew."""
+
+    required_arguments = 0
+
+    def drawn(self) -> Shown:
+        """Run the examples; the last figure that they give a name to is theirs."""
+        lines = Path(self.env.doc2path(self.env.docname)).read_text("utf8").split("\n")
+        before = "\n".join(lines[: self.lineno])
+        code, made = PYTHON.findall(before)[-1], {}
+        torch.manual_seed(0)
+        for example in doctest.DocTestParser().get_examples(code):
+            exec(compile(example.source, "<recipe>", "exec"), made)
+        if found := [value for value in made.values() if isinstance(value, Shown)]:
+            return found[-1]
+        raise self.error("the Python before this block gives no figure a name")
 
 
 class Facts(Made):
@@ -98,7 +125,13 @@ class Picture(Made):
         return [nodes.raw("", drawn, format="html")]
 
 
-DIRECTIVES = {"drawing": Drawing, "facts": Facts, "explorable": Explorable, "picture": Picture}
+DIRECTIVES = {
+    "drawing": Drawing,
+    "result": Result,
+    "facts": Facts,
+    "explorable": Explorable,
+    "picture": Picture,
+}
 
 
 @cache

@@ -52,3 +52,8 @@ def test_a_recipe_prints_what_is_printed(title):
         runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
         runner.run(test, out=said.append)
     assert runner.summarize(verbose=False).failed == 0, "".join(said)
+
+
+@pytest.mark.parametrize("title", [title for title in RECIPES if "check" not in title])
+def test_a_recipe_has_its_picture(title):
+    assert re.search(r"^```\{(result|drawing)\b", RECIPES[title], re.M)

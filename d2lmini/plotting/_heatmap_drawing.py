@@ -109,8 +109,10 @@ def _draw_cells(ax: Axes, picture: Picture, cmap: Colormap, row: int, column: in
         _draw_hatch(ax, keys, queries, "/////" if cell >= 0.2 else "//////")
     shared = cell < 1 / PNG_DPI
     numbers = np.ma.array(values, mask=~visible)
+    if shared and picture.reduce == "max":
+        numbers, shared = _largest(numbers, layout.cell), False
     ax.imshow(
-        _largest(numbers, layout.cell) if shared and picture.reduce == "max" else numbers,
+        numbers,
         cmap=cmap,
         norm=picture.scale,
         # Numbers that share a pixel are averaged; none is dropped.
