@@ -17,8 +17,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from chapter import captioned, drawn_caption
 import torch
+from chapter import captioned, drawn_caption
 from docutils import nodes
 from docutils.statemachine import StringList
 from refused import warn
@@ -61,7 +61,6 @@ class Drawing(Made):
         words, messages = self.state.inline_text(" ".join(self.content), self.lineno)
         figure += [drawn_caption("", "", *words)] if self.content else []
         return [figure, *messages]
-
 
     def drawn(self) -> Shown:
         """Return the figure."""

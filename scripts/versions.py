@@ -22,12 +22,15 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 ENDS = {"lowest": "lowest-direct", "newest": "highest"}
 PACKAGES = ("numpy", "torch", "matplotlib", "array-api-compat")
 TOOLS = ("beautifulsoup4", "ipykernel", "nbclient", "pyyaml")  # what the tests use besides
+ARRAYS = ("jax",)  # its arrays are tried with the newest: its old versions need an old NumPy
 TESTS = ("tests/core", "tests/modules", "tests/plotting")
 # What a library tells the authors of another is no fault here, and old ones tell much.
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore::DeprecationWarning")
 VERSIONS = """import json, platform, sys
-from importlib.metadata import version
-print(json.dumps({"python": platform.python_version()} | {p: version(p) for p in sys.argv[1:]}))
+from importlib.metadata import distributions
+here = {package.name: package.version for package in distributions()}
+names = {name: here.get(name, "–") for name in sys.argv[1:]}
+print(json.dumps({"python": platform.python_version()} | names))
 """
 
 
@@ -99,12 +102,12 @@ def tested(version: str, path: str, end: str) -> dict[str, object]:
         install += ["--only-binary", package]
     status, said = run(*install, "--resolution", ENDS[end], ".[torch,plot,test]")
     if not status:
-        status, said = run(*install, *TOOLS)
+        status, said = run(*install, *TOOLS, *(ARRAYS if end == "newest" else ()))
     if status:
         reason = said.strip().splitlines()[-1]
         print(f"Python {version}, {end}: cannot be installed: {reason}", flush=True)
         return {"end": end, "python": version, "passed": 0, "failed": 0}
-    _, about = run(python, "-c", VERSIONS, *PACKAGES)
+    _, about = run(python, "-c", VERSIONS, *PACKAGES, *ARRAYS)
     status, said = run(python, *PYTEST, *TESTS, REQUIRE_TORCH="1")
     found = {"end": end, **json.loads(about), **outcome(said)}
     if status or not found["passed"]:
@@ -115,7 +118,7 @@ def tested(version: str, path: str, end: str) -> dict[str, object]:
 
 def table(rows: list[dict[str, object]]) -> list[tuple[object, ...]]:
     """Return the rows of a table, its head first."""
-    names = ("Python", "end", *PACKAGES, "passed", "failed")
+    names = ("Python", "end", *PACKAGES, *ARRAYS, "passed", "failed")
     return [names, *(tuple(row.get(name.lower(), "–") for name in names) for row in rows)]
 
 
