@@ -483,7 +483,7 @@ def test_the_archive_is_the_same_each_time_and_runs_alone(tmp_path):
     zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
     code = (
         "import json, sys; from live_cells.runner import Runner\n"
-        "runner = Runner(print)\n"
+        "runner = Runner(sys.__stdout__.write)\n"
         "code = 'import numpy as np; import d2lmini; d2lmini.softmax(np.zeros(2))'\n"
         "page = json.dumps([{'id': 'a', 'code': code}])\n"
         "runner.prepare(page, 'a'); runner.run('a')\n"
