@@ -189,7 +189,7 @@ def _first(f: Subject, invariant: Invariant, sizes: Sizes) -> tuple[Finding | No
                     True,
                 )
     except Exception as error:
-        shapes = ", ".join(f"{what} {was.shape}" for what, _, was in f.calls)
+        shapes = ", ".join(f"{what} {was.shape}" for what, _, was, _ in f.calls)
         return Finding(name, says, f"called with {shapes}", {}, "an output", _said(error)), True
     return None, tried
 
