@@ -1,5 +1,6 @@
 """What must hold for every attention: nine statements, and three of further arguments."""
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -148,14 +149,20 @@ def defined(
 
 
 def some(f: "Subject", s: Sizes, seed: int = 0) -> tuple[Array, Array, Array]:
-    """Return queries, keys and values of these sizes."""
+    """Return queries, keys and values of these sizes, as arrays of their own."""
+    q, k, v = drawn(s, seed)
+    return f.array(q), f.array(k), f.array(v)
+
+
+@functools.cache
+def drawn(s: Sizes, seed: int) -> list[Array]:
+    """Draw them once: most statements begin with the same ones."""
     draw = np.random.default_rng(seed)
     widths = s.heads * s.width, s.heads * s.width, s.heads * s.value_width
     lengths = s.queries, s.keys, s.keys
-    q, k, v = (
+    return [
         draw.normal(size=(s.batch, n, d)).round(1) for n, d in zip(lengths, widths, strict=True)
-    )
-    return f.array(q), f.array(k), f.array(v)
+    ]
 
 
 def square(s: Sizes) -> Sizes:
