@@ -53,7 +53,7 @@ def idea() -> Shown:
         keys = d.cells((1.62, middle), texts, kind="key", title="keys")
         d.text((2.3, keys.top[1] + 0.17), "scores")
         for row, score in zip(keys, scores, strict=True):
-            d.arrow(query.right, row.left)
+            d.arrow(query.right, row.left, kind="query", line=0.9)
             d.text((2.3, row.center[1]), f"{score:.0f}")
         bars = d.bars((3.13, middle), weights[0], title="weights", decimals=3, length=0.55)
         texts = [f"{value:.0f}" for value in VALUES[:, 0]]
@@ -63,7 +63,7 @@ def idea() -> Shown:
             d.arrow((bar.right[0], row.center[1]), value.left)
         result = d.box((4.2, 0.28), f"{output[0, 0]:.2f}", kind="output")
         d.text((result.left[0] - 0.1, 0.28), "output", kind="output", align="right")
-        d.arrow(values.bottom, result.top)
+        d.arrow(values.bottom, result.top, kind="value", line=3)
         for x, words in ((1.62, "1. compare"), (3.0, "2. normalise")):
             d.text((x, 0.72), words, kind="muted")
         d.text((4.1, 0.68), "3. mix", kind="muted", align="right")

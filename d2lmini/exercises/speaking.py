@@ -52,7 +52,7 @@ def speak(*names: str) -> None:
     Examples
     --------
     >>> speak("attention")
-    the book's code    by 0.99 ██████████
+    the book's code    by 0.99
     my_attention       not written yet (chapter 3)
     """
     from d2lmini.models import load_lookup
@@ -102,8 +102,7 @@ def speak(*names: str) -> None:
 def _show(what: str, at: tuple[int, int], weights: Array, mark: str = "") -> None:
     place, token = LOOKS[at]
     share = weights[-1, place]
-    bar = "█" * round(10 * min(max(share, 0), 1)) if np.isfinite(share) else ""
-    print(f"{what:18} {token} {share:.2f} {bar} {mark}".rstrip())
+    print(f"{what:18} {token} {share:.2f} {mark}".rstrip())
 
 
 def _say(text: str) -> None:

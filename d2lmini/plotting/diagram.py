@@ -261,9 +261,10 @@ class Diagram:
         rows = []
         for i, (x, y) in enumerate(_spread(center, len(numbers), PITCH, down=True)):
             self._inside(left, left + length + room, y - thick / 2, y + thick / 2, "bars")
-            for share, color in ((1.0, COLORS["grid"]), (numbers[i] / scale, COLORS["weight"])):
-                if share > 0:
-                    self._block((left, y - thick / 2), length * share, thick, color)
+            self._block((left - 0.01, y - thick / 2), 0.01, thick, COLORS["muted"])  # where 0 is
+            if numbers[i] > 0:
+                wide = length * numbers[i] / scale
+                self._block((left, y - thick / 2), wide, thick, COLORS["weight"])
             place = left + length + room
             self._put((place, y), texts[i], color=COLORS["ink"], size=TEXT, align="right")
             rows.append(Part((x, y), length + room, CELL))

@@ -42,7 +42,8 @@ def show_attention_lines(
 ) -> Shown:
     """Show one matrix of attention weights as lines: queries at the left, keys at the right.
 
-    The wider and stronger a line, the larger the weight. Weights below 0.02 have no line.
+    The wider and stronger a line, the larger the weight: so much of the key's value goes to who
+    asked, in the colour of values. Weights below 0.02 have no line.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def _draw_lines(
             rows[0][q] + (rows[1][k] - rows[0][q]) * ease,
             linewidth=0.5 + 5 * share,
             solid_capstyle="butt",
-            color=COLORS["weight" if strong else "muted"],
+            color=COLORS["value" if strong else "muted"],
             alpha=round(0.18 + 0.72 * share, 3) if strong else 0.15,
         )
 

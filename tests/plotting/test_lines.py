@@ -29,7 +29,7 @@ def test_there_is_a_line_for_each_weight_that_can_be_seen(four):
     np.testing.assert_allclose(widths, 0.5 + 5 * seen, atol=1e-5)
     strengths = np.sort([line.get_alpha() for line in lines(four)])
     np.testing.assert_allclose(strengths, 0.18 + 0.72 * seen, atol=1e-3)
-    assert {to_hex(line.get_color()) for line in lines(four)} == {PALETTES["light"]["weight"]}
+    assert {to_hex(line.get_color()) for line in lines(four)} == {PALETTES["light"]["value"]}
 
 
 def test_a_line_leads_from_its_query_to_its_key():
@@ -73,7 +73,7 @@ def test_a_very_long_token_leaves_room_for_the_lines():
 def test_one_query_is_singled_out(query):
     shown = show_attention_lines(WEIGHTS, TOKENS, query=query)
     hues = [to_hex(line.get_color()) for line in lines(shown)]
-    strong = [hue == PALETTES["light"]["weight"] for hue in hues]
+    strong = [hue == PALETTES["light"]["value"] for hue in hues]
     assert sum(strong) == (WEIGHTS[2] >= 0.02).sum()
     assert strong == sorted(strong)  # they lie on top
     assert [word for word in words(shown) if word[0] == "0"] == [f"{w:.2f}" for w in WEIGHTS[2]]
@@ -103,7 +103,7 @@ def test_description_and_pages(four):
     assert four.alt.startswith(
         "Attention as lines from 4 queries to 4 keys. Strongest key per query: “the” → "
     )
-    assert PALETTES["dark"]["weight"] in four.svg("dark") and PALETTES["dark"]["page"] in four.svg(
+    assert PALETTES["dark"]["value"] in four.svg("dark") and PALETTES["dark"]["page"] in four.svg(
         "dark"
     )
     assert show_attention_lines(WEIGHTS, TOKENS, alt="Mine.").alt == "Mine."
