@@ -8,6 +8,7 @@
 import base64
 import io
 import math
+from zlib import crc32
 
 import numpy as np
 from PIL import Image
@@ -22,11 +23,13 @@ TEXT = "Zed Quimby likes tea. Mo Larkin likes milk. Zed Quim"
 
 def svg(width: int, height: int, *parts: str) -> str:
     """Return a picture whose words are said by the link beneath it."""
-    return (
-        f'<svg viewBox="0 0 {width} {height}" aria-hidden="true" focusable="false">'
-        + "".join(parts)
-        + "</svg>"
-    )
+    body = "".join(parts)
+    if "masked" in body:  # the hatch, under a name of its own
+        name = f"hatch-{crc32(body.encode()):x}"
+        body = body.replace('class="masked', f'fill="url(#{name})" class="masked')
+        body += f'<pattern id="{name}" width="4" height="4" patternUnits="userSpaceOnUse" '
+        body += 'patternTransform="rotate(45)"><path d="M0 0V4" stroke="var(--hatch)"/></pattern>'
+    return f'<svg viewBox="0 0 {width} {height}" aria-hidden="true" focusable="false">{body}</svg>'
 
 
 def cells(x: float, y: float, size: float, rows: Rows, classes: str = "") -> str:
