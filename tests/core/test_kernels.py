@@ -138,9 +138,6 @@ def test_nan_gives_nan_not_a_weight(xp, kernel):
     assert np.isnan(output.tolist()).all()
 
 
-# Bad input
-
-
 # Gradients
 
 

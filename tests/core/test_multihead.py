@@ -130,9 +130,6 @@ def test_any_sizes_batches_and_masks(xp, call):
         assert_close(output, expected, scale=1000)
 
 
-# Masks: with fewer axes than the scores (batch, heads, n, m) a mask is for all heads.
-
-
 # Bad input
 
 

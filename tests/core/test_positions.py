@@ -78,6 +78,3 @@ def test_gradients_turn_back():
 
     x = torch.tensor(drawn(6, 3, 4), requires_grad=True)
     assert torch.autograd.gradcheck(rotary, (x,))
-
-
-# Bad input

@@ -214,9 +214,6 @@ def test_tensors_as_values():
     assert (numbers["a"], type(numbers["a"])) == (5, int)
 
 
-# Bad input
-
-
 # The encoder
 
 

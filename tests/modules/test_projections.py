@@ -67,9 +67,6 @@ def test_it_is_attention_over_its_projections(causal, masked, training):
         assert not result.output[0].any()
 
 
-# What PyTorch offers its modules
-
-
 # Bad input
 
 
