@@ -229,7 +229,7 @@ def shown_by_hashing(query, num_buckets, num_rounds, seed):
     return shown
 
 
-@pytest.mark.parametrize("num_buckets", [1, 2, 4, 12])
+@pytest.mark.parametrize("num_buckets", [1, 2, 4, 12, 24])
 @pytest.mark.parametrize("num_rounds", [1, 3])
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_token_sees_once_whatever_a_round_shows(xp, num_buckets, num_rounds, causal):

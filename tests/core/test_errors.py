@@ -146,7 +146,7 @@ VALUE_ERRORS = {
     },
     # looking up
     "KeyValueStore(['a', 'b'], [1.0])": "2 keys and 1 values",
-    "KeyValueStore(['a', 'b', 'a'], [1, 2, 3])": "keys must differ, got 'a' more than once",
+    "KeyValueStore(['b', 'a', 'a'], [1, 2, 3])": "keys must differ, got 'a' more than once",
     "KeyValueStore(['a'], z(1, 2, 3))": "(m,) or vectors (m, d_v), got … (1, 2, 3)",
     "KeyValueStore(['a'], z())": "got shape ()",
     "ask(temperature=0)": "temperature must be …, got 0",
