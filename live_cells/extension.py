@@ -53,7 +53,8 @@ HASHES = {
 SIZES = dict(zip(HASHES, (5, 235, 3137, 2322, 25, 3027), strict=True))
 LARGE = 60_000  # bytes of a file that comes only when the models are used
 PACKAGES = ("numpy", "matplotlib")
-SHIPPED = ("__init__.py", "library.py", "plan.py", "runner.py")
+SHIPPED = ("__init__.py", "display.py", "library.py", "plan.py", "runner.py")
+PRINTER = "lib/pretty.py"  # how IPython writes a value: a module that needs no other
 # At the first such cell in sight; of the others the end of the opening speaks (`theme/page.html`).
 NEEDS_TORCH = '<a class="live-mark" href="#run-this-chapter">needs PyTorch</a>'
 TO_TRY_IT = 'To try it, <a href="#run-this-chapter">run this chapter</a>.'
@@ -108,6 +109,7 @@ def pack(large: bool = False) -> bytes:
     Its large files, the weights of models, are an archive of their own: few cells use them.
     """
     files = {f"{HERE.name}/{name}": HERE / name for name in SHIPPED}
+    files[f"IPython/{PRINTER}"] = folder_of("IPython") / PRINTER
     for package in map(folder_of, PACKED):
         for path in sorted(package.rglob("*")):
             name = path.relative_to(package.parent)

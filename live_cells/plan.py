@@ -115,7 +115,7 @@ def read(source: str) -> tuple[dict[str, str], list[str], list[str], bool, bool]
     try:
         tree = ast.parse(source)
         code = compile(tree, "cell", "exec")
-    except SyntaxError:  # a magic, or a reader's slip
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a magic, or a slip
         return {}, [], [], False, True
     return dict(imported(tree)), *bound_and_read(code), asks_for_torch(tree), False
 

@@ -20,10 +20,12 @@ import traceback
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from copy import copy
-from pprint import pformat
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from IPython.lib.pretty import pretty
+
+from live_cells import display
 from live_cells.library import KEPT, MODELS, library_of
 from live_cells.plan import Cell, imported, plan_cells
 
@@ -32,7 +34,16 @@ MOST_DRAWN = 5_000_000  # letters of one thing that is displayed, as of a drawin
 AT_ONCE = 3000  # pieces that are sent when they are printed: a line with `print` is two
 EVERY = 0.1  # seconds between two heaps of a flood
 OVERWRITTEN = re.compile(r"(?<=\r)[^\n\r]*\r(?=[^\n]*\r)")
-FORMS = {"text/html": "_repr_html_", "image/svg+xml": "_repr_svg_", "image/png": "_repr_png_"}
+FORMS = {
+    "text/html": "_repr_html_",
+    "text/markdown": "_repr_markdown_",
+    "text/latex": "_repr_latex_",
+    "image/svg+xml": "_repr_svg_",
+    "image/png": "_repr_png_",
+    "image/jpeg": "_repr_jpeg_",
+}
+UNDERSCORES = ("_", "__", "___")
+MOST_SAID = 2000  # letters of an error
 FRAMES = 6  # of a traceback: of a recursion, its ends
 NO_INPUT = "nobody is asked here: write what you would type into the code"
 NO_TORCH = (
@@ -51,12 +62,15 @@ class Printed(io.TextIOBase):
     said as soon as it begins.
     """
 
+    encoding = "utf-8"
+
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self.send = send
         self.waiting = ""
         self.pieces = self.lines = self.letters = 0
         self.in_line = 0  # letters that a carriage return gives back
         self.lines_out = self.letters_out = 0
+        self.clearing = self.stale = False  # what is shown goes when more comes; what waits, too
         self.sent = time.monotonic()
 
     def writable(self) -> bool:
@@ -65,9 +79,12 @@ class Printed(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Send what still fits, and count the rest."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         if not self.letters_out:
             kept = self.fitting(text)
-            self.waiting += kept
+            self.waiting = kept if self.stale else self.waiting + kept
+            self.stale = False
             self.pieces += 1
             now = time.monotonic()
             if self.pieces <= AT_ONCE or now - self.sent > EVERY or len(kept) < len(text):
@@ -108,23 +125,35 @@ class Printed(io.TextIOBase):
             self.lines_out += text.count("\n")
             self.letters_out += len(text)
 
-    def show(self, data: dict[str, Any]) -> None:
+    def show(self, data: dict[str, Any], **more: Any) -> None:
         """Send what is displayed, which counts as a line; of its words those that have room."""
         words = data.get("text/plain", "")
         large = any(len(form) > MOST_DRAWN for form in data.values() if isinstance(form, str))
         if large or self.lines >= MOST_LINES:
             self.leave_out("\n")
             return
-        self.lines += 1
-        self.send({"kind": "display", "data": data | {"text/plain": words[:MOST_LETTERS]}})
+        self.lines += not more.get("update")  # which takes the place of another
+        self.send({"kind": "display", "data": data | {"text/plain": words[:MOST_LETTERS]}, **more})
         self.leave_out(words[MOST_LETTERS:])
 
-    def flush(self) -> None:
-        """Send what waits."""
+    def clear(self, wait: bool = False) -> None:
+        """Take away what the cell has shown: now, or when more comes."""
+        self.clearing = self.stale = True
+        self.pieces += 1
+        self.lines = self.letters = self.in_line = self.lines_out = self.letters_out = 0
+        if not wait and self.pieces <= AT_ONCE:
+            self.flush(more=True)
+
+    def flush(self, *, more: bool = False) -> None:
+        """Send what waits; say whether something else comes after it."""
         self.sent = time.monotonic()
-        if self.waiting:
-            self.send({"kind": "stream", "text": self.waiting})
-            self.waiting = ""
+        waiting = "" if self.stale and more else self.waiting
+        self.waiting, self.stale = "", False
+        if self.clearing and (more or waiting):
+            self.clearing = False
+            self.send({"kind": "clear"})
+        if waiting:
+            self.send({"kind": "stream", "text": waiting})
 
     def close_cell(self) -> None:
         """Send the rest, and say how much was left out."""
@@ -141,7 +170,8 @@ class Runner:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.names: dict[str, Any] = {"__name__": "__main__"} | dict.fromkeys(UNDERSCORES, "")
+        self.last: list[Any] = ["", "", ""]
         self.ran: dict[str, str] = {}  # the code of each cell, as it has run
         self.callbacks: list[Callable[[], None]] = []
         self.printed = Printed(self.send)
@@ -152,7 +182,7 @@ class Runner:
     def send(self, piece: dict[str, Any]) -> None:
         """Send a piece of output."""
         if piece["kind"] != "stream":
-            self.printed.flush()
+            self.printed.flush(more=True)
         self._send(json.dumps(piece))
 
     # --- what to run ---
@@ -165,7 +195,12 @@ class Runner:
         os.environ[KEPT] = kept
         cells = plan_cells(
             [
-                {"cell_type": "code", "source": cell["code"], "metadata": {}, "id": cell["id"]}
+                {
+                    "cell_type": "code",
+                    "source": flush_left(cell["code"]),
+                    "metadata": {},
+                    "id": cell["id"],
+                }
                 for cell in json.loads(page)
             ]
         )
@@ -242,7 +277,7 @@ class Runner:
     def execute(self, cell: Cell, whole: bool) -> None:
         """Run the code of a cell and show its last value."""
         file = f"<{cell.id}>"
-        lines = cell.code.splitlines(keepends=True)
+        lines = list(io.StringIO(cell.code))  # as Python counts them: U+2028 ends none
         linecache.cache[file] = (len(cell.code), None, lines, file)
         tree = ast.parse(cell.code, file)
         body = [self.lean(node, whole) for node in tree.body]
@@ -279,20 +314,39 @@ class Runner:
     # --- showing ---
 
     def show_result(self, value: Any) -> None:
-        """Show the value of the last line, as a notebook does."""
+        """Show the value of the last line, as a notebook does, and keep the last three."""
         if value is not None:
-            self.names["_"] = value
+            own = zip(UNDERSCORES, self.last, strict=True)
+            if all(
+                self.names.get(name, mine) is mine for name, mine in own
+            ):  # none is the reader's
+                self.last = [value, *self.last[:2]]
+                self.names.update(zip(UNDERSCORES, self.last, strict=True))
             self.display(value)
 
-    def display(self, *things: Any, raw: bool = False, **ignored: Any) -> None:
+    def display(
+        self,
+        *things: Any,
+        raw: bool = False,
+        clear: bool = False,
+        display_id: Any = None,
+        **more: Any,
+    ) -> display.Handle | None:
         """Stand for `IPython.display.display`."""
+        if clear:
+            self.printed.clear(wait=True)
+        handle = display.Handle(self.display, display_id) if display_id else None
+        told = {key: more[key] for key in ("update",) if more.get(key)}
+        if handle:
+            told["display_id"] = handle.display_id
         for thing in things:
             own = None if raw else method_of(thing, "_ipython_display_")
             with suppress(Exception):  # what fails to show itself is shown as anything else
                 if own:
                     own()
                     continue
-            self.printed.show(dict(thing) if raw else forms_of(thing))
+            self.printed.show(dict(thing) if raw else forms_of(thing), **told)
+        return handle
 
     def show_figures(self) -> None:
         """Show what was drawn with pyplot."""
@@ -309,13 +363,23 @@ def mentions(cell: Cell) -> set[str]:
     """Return all names that stand in a cell, but in its imports."""
     try:
         return {node.id for node in ast.walk(ast.parse(cell.code)) if isinstance(node, ast.Name)}
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
 
 
 def is_empty(node: ast.stmt) -> bool:
     """Tell whether nothing is left of an import."""
     return isinstance(node, ast.Import | ast.ImportFrom) and not node.names
+
+
+def flush_left(code: str) -> str:
+    r"""Return code without the blanks before its first line, as IPython takes what was copied.
+
+    >>> flush_left("  if x:\n    y")
+    'if x:\n  y'
+    """
+    first = code[: len(code) - len(code.lstrip(" \t"))]
+    return re.sub(f"^{first}", "", code, flags=re.MULTILINE) if first else code
 
 
 def is_silent(code: str) -> bool:
@@ -348,8 +412,10 @@ def method_of(thing: Any, name: str) -> Callable[..., Any] | None:
 def form_of(thing: Any, name: str) -> Any:
     """Return what a method for showing gives; nothing if there is none, or if it fails."""
     method = method_of(thing, name)
+    # the bundle is asked for with all forms and without any, and may insist on being asked so
+    asked = {"include": None, "exclude": None} if name == "_repr_mimebundle_" else {}
     try:
-        return method() if method else None
+        return method(**asked) if method else None
     except Exception:
         return None
 
@@ -370,20 +436,17 @@ def forms_of(thing: Any) -> dict[str, Any]:
 
 
 def written(thing: Any) -> str:
-    """Write a value as a notebook does: long lists over several lines.
+    """Write a value as a notebook does, with IPython's own printer.
 
-    >>> written([1.5, "a"])
-    "[1.5, 'a']"
+    >>> written([1.5, "a"]), written(dict)
+    ("[1.5, 'a']", 'dict')
     """
     try:
         text = repr(thing)
+        # to lay out what no page can hold would take minutes
+        return text[: MOST_LETTERS + 1] if len(text) > MOST_LETTERS else pretty(thing)
     except Exception as error:  # the reader's own class
         return f"<{type(thing).__name__}: its repr failed with {type(error).__name__}: {error}>"
-    if len(text) > MOST_LETTERS:  # to lay it out would take minutes
-        return text[: MOST_LETTERS + 1]
-    if len(text) > 79 and isinstance(thing, list | tuple | dict | set):
-        return pformat(thing, width=80, sort_dicts=False)
-    return text
 
 
 def no_input(prompt: object = "") -> str:
@@ -402,16 +465,32 @@ def described(error: BaseException) -> dict[str, Any]:
         }
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("torch"):
         return {"kind": "error", "name": "No PyTorch", "says": NO_TORCH, "lines": own_lines(error)}
-    name = type(error).__name__
-    try:
-        says = str(error)
-    except Exception:  # the reader's own class
-        says = ""
+    name, says = type(error).__name__, words_of(error)
+    says = (
+        says
+        if len(says) < MOST_SAID
+        else f"{says[:MOST_SAID]} … and {len(says) - MOST_SAID:,} more letters"
+    )
     if isinstance(error, SyntaxError) and error.filename in linecache.cache:
         return {"kind": "error", "name": name, "says": said_of(error), "lines": [at(error)]}
     if isinstance(error, MemoryError):
         says = says or "the memory that a page may take is full"
-    return {"kind": "error", "name": name, "says": says[:2000], "lines": own_lines(error)}
+    return {"kind": "error", "name": name, "says": says, "lines": own_lines(error)}
+
+
+def words_of(error: BaseException) -> str:
+    """Return what an error says, with its notes, what it holds, and the one that it came from."""
+    try:
+        words = [str(error), *getattr(error, "__notes__", [])]
+    except Exception:  # the reader's own class
+        return ""
+    for one in getattr(error, "exceptions", ()):
+        words.append(f"- {type(one).__name__}: {words_of(one)}")
+    if (first := error.__cause__) or (
+        not error.__suppress_context__ and (first := error.__context__)
+    ):
+        words.append(f"(first: {type(first).__name__}: {words_of(first)})")
+    return "\n".join(words)
 
 
 def at(error: SyntaxError) -> dict[str, Any]:
@@ -470,10 +549,9 @@ def be_a_notebook(runner: Runner) -> None:
         caller = sys._getframe(1).f_globals.get("__name__", "")
         return None if caller.startswith("matplotlib") else shell  # which wants all of IPython
 
-    package, display = ModuleType("IPython"), ModuleType("IPython.display")
+    package = ModuleType("IPython")
     package.version_info = (8, 24)  # type: ignore[attr-defined]
     package.get_ipython = get_ipython  # type: ignore[attr-defined]
-    package.display = display  # type: ignore[attr-defined]
-    display.display = runner.display  # type: ignore[attr-defined]
-    sys.modules |= {"IPython": package, "IPython.display": display}
-    runner.names["display"] = runner.display
+    package.display = display.module(runner)  # type: ignore[attr-defined]
+    sys.modules |= {"IPython": package, "IPython.display": package.display}
+    runner.names |= {"display": runner.display, "get_ipython": get_ipython}

@@ -159,6 +159,10 @@ def attention(query, key, value, mask=True, is_causal=False, score=scaled_dot_pr
 
 def nadaraya_watson(query, key, value, kernel, width):
     """Return (output, weights) of kernel regression."""
+    if kernel == "gaussian":  # the same quotient, where far away no number is too small for it
+        return attention(
+            query, key, value, score=lambda q, k: -(math.dist(q, k) ** 2) / (2 * width**2)
+        )
     weights = scores(query, key, lambda q, k: KERNELS[kernel](math.dist(q, k), width))
     for row in np.ndindex(weights.shape[:-1]):
         total = math.fsum(weights[row])

@@ -77,24 +77,24 @@ CAUGHT = {
     "modules/test_multihead.py::test_weights_are_per_head_and_before_dropout": (
         "pytorch#42929 pytorch#33360 pytorch#90842 fast-transformers#131 espnet#2185"
     ),
-    "test_invariants.py::a_later_token_cannot_matter": (
+    "../d2lmini/testing/invariants.py::a_later_token_changes_nothing": (
         "LLMs-from-scratch#1061 keras#23038 keras#23040"
     ),
-    "test_invariants.py::a_query_without_keys_gets_nothing": (
+    "../d2lmini/testing/invariants.py::a_query_without_keys_gets_nothing": (
         "pytorch#41508 pytorch#40932 pytorch#26098 pytorch#42323 pytorch#103963 "
         "pytorch#103749 pytorch#131060 pytorch#133882 unsloth#9848 transformers#26572"
     ),
-    "test_invariants.py::each_item_of_a_batch_stands_alone": (
+    "../d2lmini/testing/invariants.py::each_sequence_stands_alone": (
         "pytorch#34060 TabPFN#800 unsloth#9708 pytorch#122959 OmDet#19 movie-gen#8"
     ),
-    "test_invariants.py::equal_to_the_loops": (
+    "../d2lmini/testing/invariants.py::it_is_the_definition": (
         "keras#23038 keras#23040 pytorch-2.13-causal-and-mask pytorch#122959 OmDet#19 "
         "movie-gen#8 attention-is-all-you-need-pytorch#211 TransformerEngine#614 "
         "depthcharge#30 pytorch#34537 pytorch#47583 pytorch#70055 fairseq#3365"
     ),
     "test_invariants.py::gradients_are_finite_without_keys": "pytorch#41508 pytorch#40932",
     "test_invariants.py::gradients_are_the_slopes": "pytorch#133671",
-    "test_invariants.py::one_token_at_a_time_is_all_at_once": (
+    "../d2lmini/testing/invariants.py::one_at_a_time_is_all_at_once": (
         "pytorch#103082 pytorch#115111 pytorch#144858 pytorch#108108"
     ),
 }

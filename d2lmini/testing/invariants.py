@@ -149,14 +149,20 @@ def defined(
 
 
 def some(f: "Subject", s: Sizes, seed: int = 0) -> tuple[Array, Array, Array]:
-    """Return queries, keys and values of these sizes."""
+    """Return queries, keys and values of these sizes, as arrays of their own."""
+    q, k, v = drawn(s, seed)
+    return f.array(q), f.array(k), f.array(v)
+
+
+@functools.cache
+def drawn(s: Sizes, seed: int) -> list[Array]:
+    """Draw them once: most statements begin with the same ones."""
     draw = np.random.default_rng(seed)
     widths = s.heads * s.width, s.heads * s.width, s.heads * s.value_width
     lengths = s.queries, s.keys, s.keys
-    q, k, v = (
+    return [
         draw.normal(size=(s.batch, n, d)).round(1) for n, d in zip(lengths, widths, strict=True)
-    )
-    return f.array(q), f.array(k), f.array(v)
+    ]
 
 
 def square(s: Sizes) -> Sizes:
@@ -211,17 +217,14 @@ def it_is_the_definition(f: "Subject", s: Sizes) -> Iterator[Trial]:
         for words, rule in rules(f, s):
             q, k, v = (x.astype(dtype) for x in some(f, s))
             q = size * q
-            loops = functools.partial(
-                defined, q, k, v, **rule, heads=s.heads, corner=f.corner, score=f.score
-            )
-            right = f.remembered((s, words, said), loops)
+            right = f.definition(q, k, v, **rule, heads=s.heads)
             found, _ = f(q, k, v, **rule, heads=s.heads)
             yield Trial(found, right, words + said, given(q, k, v, **rule))
     if f.masks == "any" and f.meaning == "additive" and False in f.causal:
         q, k, v = some(f, s)
         mask = f.array(-0.5 * np.abs(np.arange(s.queries)[:, None] - np.arange(s.keys)))
         found, _ = f(q, k, v, mask=mask, heads=s.heads)
-        right, _ = defined(q, k, v, mask, heads=s.heads, score=f.score)
+        right = f.definition(q, k, v, mask, heads=s.heads)
         yield Trial(found, right, "numbers added to the scores", given(q, k, v, mask=mask))
 
 
@@ -236,7 +239,8 @@ def weights_sum_to_one(f: "Subject", s: Sizes) -> Iterator[Trial]:
         yield Trial(sums, np.ones_like(sums), f"{words}, sums of weights", shown)
         if weights.shape == (s.batch, s.queries, s.keys) and s.heads == 1:
             weights = weights[:, None]
-        if weights.shape == (s.batch, s.heads, s.queries, s.keys):
+        projected = output.shape[-1] != v.shape[-1]  # then the values are not those that are mixed
+        if weights.shape == (s.batch, s.heads, s.queries, s.keys) and not projected:
             mixed = weights @ v.reshape(s.batch, s.keys, s.heads, -1).swapaxes(1, 2)
             mixed = mixed.swapaxes(1, 2).reshape(output.shape)
             yield Trial(output, mixed, f"{words}, values mixed by the weights", shown)

@@ -118,20 +118,29 @@ class Subject:
         self.dtype: Any = np.float64
         self.precision: Any = np.float64  # the best that it takes
         self.exactness = 0.0  # of what is computed inside, if that is less than the dtype's
-        self.calls: list[tuple[str, Any, Any]] = []
+        self.calls: list[tuple[str, Any, Any, int]] = []
         self.lay: Callable[[Array], Array] = np.ascontiguousarray
         self._find_out(arrays, layout, mask, always_causal)
 
     # Calling
 
-    def remembered(self, case: tuple[Any, ...], loops: Callable[[], tuple[Array, Array]]) -> Array:
-        """Return the output of the loops for a case; they are slow, and the cases do not change."""
-        if self.score is not scaled_dot_product:
-            return loops()[0]
-        full = (self.corner, self.masks, self.causal, self.precision, *case)
-        if full not in _REMEMBERED:
-            _REMEMBERED[full] = loops()[0]
-        return _REMEMBERED[full]
+    def definition(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        mask: Array | None = None,
+        causal: bool = False,
+        heads: int = 1,
+    ) -> Array:
+        """Return the output of the loops. They are slow, and most functions get the same inputs."""
+        inputs = [x for x in (query, key, value, mask) if x is not None]
+        case = (causal, heads, self.corner, self.score, *((x.shape, x.tobytes()) for x in inputs))
+        if case not in _REMEMBERED:
+            _REMEMBERED[case], _ = defined(
+                query, key, value, mask, causal, heads, corner=self.corner, score=self.score
+            )
+        return _REMEMBERED[case]
 
     def array(self, x: Array) -> Array:
         """Return an array of numbers in the precision that is tried."""
@@ -190,7 +199,7 @@ class Subject:
             arguments = []
         if mask is not None:
             given["mask"] = options[str(self.names["mask"])]
-        self.calls = [(name, x, _numpy(x).copy()) for name, x in given.items()]
+        self.watch(given)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             result = self.function(*arguments, **options)
@@ -279,12 +288,16 @@ class Subject:
         finally:
             self.lay = before
 
+    def watch(self, given: Mapping[str, Any]) -> None:
+        """Note what a call is given, so that it can be told afterwards what was written to."""
+        self.calls = [(name, x, _numpy(x).copy(), _writes(x)) for name, x in given.items()]
+
     def written(self) -> list[str]:
-        """Return which arguments of the last call are no longer what they were."""
+        """Return which arguments of the last call were written to, even if they were put back."""
         return [
             name
-            for name, x, was in self.calls
-            if not np.array_equal(_numpy(x), was, equal_nan=True)
+            for name, x, was, writes in self.calls
+            if _writes(x) > writes or not np.array_equal(_numpy(x), was, equal_nan=True)
         ]
 
     # Finding out
@@ -305,9 +318,7 @@ class Subject:
         output, weights = self(q, k, v, causal=causal, heads=s.heads)
         self.returns_weights = weights is not None
         causal = causal or self.causal == (True,)
-        right, _ = defined(
-            q, k, v, causal=causal, heads=s.heads, corner=self.corner, score=self.score
-        )
+        right = self.definition(q, k, v, causal=causal, heads=s.heads)
         return np.allclose(output, right, rtol=1e-2, atol=1e-2)
 
     def _masked(self) -> bool:
@@ -316,7 +327,7 @@ class Subject:
         q, k, v = some(self, s)
         mask = np.tile(np.arange(s.keys) % 3 > 0, (s.batch, 1, 1))
         causal = self.causal[0]
-        right, _ = defined(q, k, v, mask, causal, s.heads, corner=self.corner, score=self.score)
+        right = self.definition(q, k, v, mask, causal, s.heads)
         for shape, self.meaning in itertools.product(SHAPES, MEANINGS):
             self.mask_shape = shape
             with contextlib.suppress(Exception):
@@ -439,9 +450,7 @@ class Subject:
         q, k, v = some(self, s)
         causal = self.causal[0]
         output, _ = self(q, k, v, causal=causal, heads=s.heads)
-        right, _ = defined(
-            q, k, v, causal=causal, heads=s.heads, corner=self.corner, score=self.score
-        )
+        right = self.definition(q, k, v, causal=causal, heads=s.heads)
         error = np.abs(output - right).max()
         self.exactness = 1e-4 if 1e-9 < error < 1e-5 else 0.0
         self.dtype = np.float16
@@ -545,6 +554,11 @@ def _as_tensor(x: Array) -> Any:
     import sys
 
     return sys.modules["torch"].from_numpy(x) if "torch" in sys.modules else x
+
+
+def _writes(x: Any) -> int:
+    """Return how often an array was written to, where it counts that."""
+    return getattr(x, "_version", 0)
 
 
 def _numpy(x: Any) -> Array:

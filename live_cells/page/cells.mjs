@@ -267,12 +267,14 @@ live.forEach((cell, place) => {
   cell.enliven(place + 1);
   for (const kind of ["pointerenter", "focusin"]) cell.root.addEventListener(kind, comeNear, { passive: true });
 });
-// Who has run cells of this book before will do so again: Python starts when a hand comes near one.
+// Who has run cells of this book before will do so again: Python starts when the page is at rest, or when a
+// hand comes near a cell.
 function comeNear() {
   if (worker || !hasRun()) return;
   worker = start();
   worker.postMessage({ boot: sent });
 }
+if (!document.hidden && !navigator.connection?.saveData) (self.requestIdleCallback ?? setTimeout)(comeNear);
 // A browser looks around each new field for what it could fill in, and would lay out all that a phone
 // has left for later (theme.mjs) at once.
 const openAll = () => { for (const cell of live) cell.open(); };

@@ -53,15 +53,15 @@ function shown(data) {
     box.append(...clean(data["text/html"]).childNodes);
     for (const card of box.querySelectorAll(".d2l-check")) card.removeAttribute("role"); // the cell says it
     for (const found of box.querySelectorAll(".d2lmini-figure")) figure(found);
-  } else if (data["image/svg+xml"] || data["image/png"]) {
-    const image = new Image();
+  } else if (data["image/svg+xml"] || data["image/png"] || data["image/jpeg"]) {
+    const image = new Image(), kind = data["image/png"] ? "png" : "jpeg";
     image.alt = data["text/plain"] || "What the code has drawn";
     image.src = data["image/svg+xml"]
       ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(data["image/svg+xml"])}`
-      : `data:image/png;base64,${data["image/png"]}`;
+      : `data:image/${kind};base64,${data[`image/${kind}`]}`;
     box.append(image);
   } else {
-    box.append(text(data["text/plain"] ?? ""));
+    box.append(text(data["text/markdown"] ?? data["text/latex"] ?? data["text/plain"] ?? ""));
   }
   return box;
 }
@@ -115,7 +115,8 @@ export function show(out, piece, cellOf) {
     return Object.assign(document.createElement("a"), { href: `#cell-${id}`, textContent: "another cell" });
   };
   const last = out.lastElementChild;
-  if (piece.kind === "stream") {
+  if (piece.kind === "clear") out.replaceChildren();
+  else if (piece.kind === "stream") {
     const stream = last?.classList.contains("live-stream") ? last : text("", "live-stream");
     if (stream !== last) out.append(stream);
     print(stream, piece.text);
@@ -131,7 +132,10 @@ export function show(out, piece, cellOf) {
   } else if (piece.kind === "error") {
     out.append(error(piece, link));
   } else {
-    out.append(shown(piece.data));
+    const box = shown(piece.data), old = piece.update && document.querySelectorAll(`[data-display="${CSS.escape(piece.display_id)}"]`);
+    if (piece.display_id) box.dataset.display = piece.display_id;
+    if (old) for (const one of old) one.replaceWith(box.cloneNode(true));
+    else out.append(box);
     out.querySelectorAll(".d2lmini-still").forEach((line) => line.remove()); // for where scripts are taken away
     if (out.querySelector(".d2lmini-explorer")) revive();
   }

@@ -38,20 +38,41 @@ export function written(line, text) {
   return done;
 }
 
-/** Return a look, as classes, after the numbers of a sign: bold, underlined, one of eight colours. */
+/** Return a look, as classes, after the numbers of a sign: bold, underlined, one of eight colours, as the ground. */
 function looks(look, numbers) {
-  let [bold, line, colour] = ["bold", "underlined", "c"].map((name) => look.match(`ansi-${name}\\d?`)?.[0]);
+  let [bold, line, colour, on] = ["bold", "underlined", "c", "on"].map((name) => look.match(`ansi-${name}\\d?`)?.[0]);
   const given = numbers.split(";").map(Number);
   for (let i = 0; i < given.length; i++) {
     const one = given[i];
-    if (one === 0) bold = line = colour = "";
+    if (one === 0) bold = line = colour = on = "";
     else if (one === 1) bold = "ansi-bold";
-    else if (one === 22) bold = "";
+    else if (one === 21 || one === 22) bold = "";
     else if (one === 4) line = "ansi-underlined";
     else if (one === 24) line = "";
-    else if (one === 38 || one === 48) i += given[i + 1] === 5 ? 2 : 4; // of 256 or more colours: not shown
+    else if (one === 7) on = "ansi-on";
+    else if (one === 27) on = "";
     else if (one === 39) colour = "";
-    else if ((one > 29 && one < 38) || (one > 89 && one < 98)) colour = `ansi-c${one % 10}`;
+    else if (one === 49) on = colour = "";
+    else if (one === 38 || one === 48) {
+      colour = nearest(...given.slice(i + 1, i + 5));
+      if (one === 48) on = "ansi-on";
+      i += given[i + 1] === 5 ? 2 : 4;
+    } else if ((one > 29 && one < 48) || (one > 89 && one < 108)) {
+      colour = `ansi-c${one % 10}`;
+      if (one > 39 && one < 90 || one > 99) on = "ansi-on";
+    }
   }
-  return [bold, line, colour].filter(Boolean).join(" ");
+  return [bold, line, colour, on].filter(Boolean).join(" ");
+}
+
+/** Return which of the eight is nearest to one of 256 colours, or of millions. */
+function nearest(kind, ...parts) {
+  if (kind === 5) {
+    const n = parts[0];
+    if (n < 16) return `ansi-c${n % 8}`;
+    parts = n > 231 ? [0] : [36, 6, 1].map((size) => 51 * (Math.floor((n - 16) / size) % 6));
+  }
+  const most = Math.max(...parts), least = Math.min(...parts);
+  const bits = parts.map((part, place) => (2 * part > most + least ? 1 << place : 0));
+  return most - least < 50 ? "" : `ansi-c${bits.reduce((sum, bit) => sum + bit)}`;
 }

