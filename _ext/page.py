@@ -101,6 +101,12 @@ IN_TEXT = [
     ),
     # The corner of a table is no heading when it is empty.
     (r'<th class="head">(<p></p>)?\s*</th>', "<td></td>"),
+    # A chapter's head is its question, with its title above.
+    (
+        r"<(h[12])>((?:(?!</?h\d>|<a )[\s\S])*)(<a [^>]*>[^<]*</a>)?</\1>"
+        r"\s*<p><strong>([^<]*\?)</strong></p>(?=\s*<p><em>)",
+        r'<\1 class="asks"><span class="topic">\2</span> \4\3</\1>',
+    ),
     # The line under a title, in which a page says what it is for.
     (r"(</h1>\s*)<p>(<em>((?!</?(p|em)>)[\s\S])*</em></p>)", r'\1<p class="promise">\2'),
     # The title of the book has its colours on its first page.

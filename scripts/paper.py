@@ -269,8 +269,8 @@ def question_of(block: Tag) -> Tag:
 
 
 def words(heading: Tag, numbered: bool = True) -> Tag:
-    """Return a copy of a heading without the link to itself, and perhaps without its number."""
-    heading = copy.copy(heading)
+    """Return a copy of a heading, or of a chapter's title, without the link to itself or number."""
+    heading = copy.copy(heading.select_one(".topic") or heading)
     for needless in heading.select(HEADERLINK if numbered else f"{HEADERLINK}, .section-number"):
         needless.decompose()
     return heading

@@ -49,6 +49,8 @@ def test_title_words_and_pictures(path):
     html = checks.soup(path)
     title = html.title.get_text().strip()
     assert len(html.select("article h1")) == 1
+    if html.select("article h1 .section-number"):  # a chapter: its title, then its question
+        assert re.fullmatch(r"\d+\. \S.* \S.*\?#?", html.select_one("h1.asks").get_text())
     assert title.endswith("Queries, Keys and Values")
     assert title.count("Queries, Keys and Values") == 1
     assert html.select_one(".book .title").get_text() == "Queries, Keys and Values"

@@ -195,6 +195,7 @@ def test_no_chapter_is_longer_than_one_sitting(html, numbers):
 
 def test_answers_stand_at_the_end_of_their_chapter(html, numbers):
     chapters = [c for c in html.select(".document") if c.h1.select_one(".section-number")]
+    assert all(c.h1["class"] == ["asks"] for c in chapters)
     assert len(chapters) == len(list((ROOT / "chapters").glob("*.ipynb")))
     for chapter in chapters:
         assert chapter.find_all(recursive=False)[-1]["class"] == ["answers-all"]

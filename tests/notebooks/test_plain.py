@@ -71,10 +71,11 @@ FIRST_SCREEN = 250  # words: more stand on no screen, and a reader decides there
 
 
 @each
-def test_it_opens_with_a_title_a_promise_and_a_picture(path):
-    """What the chapter is for is said at once, and drawn on the first screen."""
+def test_it_opens_with_a_title_a_question_a_promise_and_a_picture(path):
+    """What the chapter is for is asked and said at once, and drawn on the first screen."""
     texts = [text for _, text in plain.markdown_of(read(path))]
-    assert re.match(r"(<a.*\n)?# \S.*\n\n\*You will \S[^*]*\*(\n|$)", texts[0]), texts[0][:200]
+    opening = r"(<a.*\n)?# \S.*\n\n\*\*\S.*\?\*\*\n\n\*You will \S[^*]*\*(\n|$)"
+    assert re.match(opening, texts[0]), texts[0][:200]
     before, caption, _ = "\n".join(texts).partition("**Figure ")
     assert caption and len(before.split()) <= FIRST_SCREEN, "draw the idea on the first screen"
 
