@@ -20,12 +20,13 @@ CAPTION = re.compile(rf"^\*\*Figure ({NUMBER})\.\*\*", re.MULTILINE)
 TAG = re.compile(rf"\\tag\s*\{{({NUMBER})\}}")
 # What names a figure or a formula: what stands before its number, and whether dots are dashes.
 NAMED = {
-    "figure": ((r"\bFigures? ", False), (r"#figure-", True)),
+    "figure": ((r"\bFigures? ", False), (r"#figure-", True), (r'id=\\?"figure-', True)),
     "formula": (
         (r"tag\s*\{", False),
         (r"\[\(", False),
         (r"\b(?:formula|equation) \(", False),
         (r"#eq-", True),
+        (r'id=\\?"eq-', True),
     ),
 }
 

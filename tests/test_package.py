@@ -48,26 +48,18 @@ CORE = IMPORTS.keys() - MODULES - {"__init__"}
 CORE_NAMES = {name for name, module in PUBLIC.items() if module in CORE}
 
 
-def test_import_is_light():
+@pytest.mark.parametrize(
+    "used",
+    [
+        "",
+        "d.attention(x, x, x, causal=True)",
+        "d.split_heads(x, 2), d.multi_head_attention(x, x, x, x, x, x, x, num_heads=2)",
+    ],
+    ids=["imported", "the core used", "the heads used"],
+)
+def test_what_needs_no_pytorch_does_not_load_it(used):
     loaded = run_python(
-        "import sys, d2lmini; print(*(m for m in ('torch', 'matplotlib') if m in sys.modules))"
-    )
-    assert loaded == ""
-
-
-def test_using_the_core_is_light():
-    loaded = run_python(
-        "import sys, numpy as np, d2lmini as d; x = np.eye(2); d.attention(x, x, x, causal=True);"
-        "print(*(m for m in ('torch', 'matplotlib') if m in sys.modules))"
-    )
-    assert loaded == ""
-
-
-def test_using_the_heads_is_light():
-    """Also where PyTorch is installed."""
-    loaded = run_python(
-        "import sys, numpy as np; from d2lmini import split_heads, multi_head_attention as f;"
-        "x = np.eye(2); f(x, x, x, x, x, x, x, num_heads=2); split_heads(x, 2);"
+        f"import sys, numpy as np, d2lmini as d; x = np.eye(2); {used}\n"
         "print(*(m for m in ('torch', 'matplotlib') if m in sys.modules))"
     )
     assert loaded == ""
@@ -97,14 +89,20 @@ def not_there(library):
 
 
 @pytest.mark.parametrize("library", EXTRAS)
-@pytest.mark.parametrize("how", ["from d2lmini import {}", "d2lmini.{}"])
+@pytest.mark.parametrize("how", ["from d2lmini import {}", "d2lmini.{}", "from {module} import {}"])
 def test_without_a_library_a_name_says_what_to_install(library, how):
+    """Also where it is imported from the module that defines it."""
+    asked = {
+        name: how.format(name, module=f"d2lmini.{PUBLIC[name].removeprefix('d2lmini.')}")
+        for name in not_there(library)
+        if PUBLIC[name] or "module" not in how
+    }
     said = run_python(
-        BLOCKED.format(library) + f"for name in {not_there(library)!r}:\n"
-        f"    try: exec({how!r}.format(name))\n"
+        BLOCKED.format(library) + f"for name, asks in {asked!r}.items():\n"
+        "    try: exec(asks)\n"
         "    except (AttributeError, ImportError) as error: print(type(error).__name__, error)"
     ).splitlines()
-    assert len(said) == len(not_there(library)) > 3
+    assert len(said) == len(asked) > 3
     kind = "ImportError" if "import" in how else "AttributeError"
     install = [f"pip install {each}" for each in (library, *MISSING)]
     for message in said:
@@ -130,6 +128,32 @@ def test_without_a_library_what_looks_at_all_names_works(library):
     ).split()
     assert set(found) == PUBLIC.keys() - set(not_there(library))
     assert set(found) >= CORE_NAMES
+
+
+def test_several_heads_and_the_cache_run_on_numpy():
+    said = run_python(
+        BLOCKED.format("torch")
+        + """
+import numpy as np
+from d2lmini import KeyValueCache, attention, causal_mask, merge_heads
+from d2lmini import multi_head_attention, split_heads
+
+x, one = np.arange(24.0).reshape(2, 3, 4), np.eye(4)
+assert (merge_heads(split_heads(x, 2)) == x).all()
+options = {"num_heads": 2, "num_kv_heads": 2, "mask": causal_mask(3, like=x)}
+output, weights = multi_head_attention(x, x, x, one, one, one, one, **options)
+heads = split_heads(x, 2)
+expected = attention(heads, heads, heads, causal=True)
+assert np.allclose(output, merge_heads(expected.output))
+assert np.allclose(weights, expected.weights)
+cache = KeyValueCache(window=2)
+for t in range(3):
+    key, value = cache.append(x[:, t : t + 1], x[:, t : t + 1])
+assert (key == x[:, 1:]).all() and len(cache) == 2
+print(sys.modules["torch"])
+"""
+    )
+    assert said == "None"
 
 
 @pytest.mark.parametrize("module", ["heatmaps", "lines", "figures", "trace", "shown"])

@@ -238,35 +238,3 @@ def test_another_library():
     with pytest.raises(TypeError, match=r"NumPy.*PyTorch|PyTorch.*NumPy"):
         cache.append(torch.ones(1, 2), torch.ones(1, 2))
     assert len(cache) == 1
-
-
-@pytest.mark.parametrize(
-    "window, kind, said",
-    [
-        (0, ValueError, "window must be at least 1, got 0"),
-        (-3, ValueError, "window must be at least 1, got -3"),
-        (2.0, TypeError, "window must be an integer, got float"),
-        (True, TypeError, "window must be an integer, got bool"),
-    ],
-)
-def test_a_window_that_is_none(window, kind, said):
-    with pytest.raises(kind, match=said):
-        KeyValueCache(window=window)
-
-
-@pytest.mark.parametrize(
-    "options, kind, said",
-    [
-        ({"sinks": 4}, ValueError, "sinks = 4 needs a window"),
-        ({"window": 4, "sinks": -1}, ValueError, "sinks must be at least 0, got -1"),
-        ({"window": 4, "sinks": 1.0}, TypeError, "sinks must be an integer, got float"),
-    ],
-)
-def test_sinks_that_are_none(options, kind, said):
-    with pytest.raises(kind, match=said):
-        KeyValueCache(**options)
-
-
-def test_what_is_not_an_array():
-    with pytest.raises(TypeError, match="key must be a NumPy array or a PyTorch tensor, got list"):
-        KeyValueCache().append([[1.0]], [[1.0]])

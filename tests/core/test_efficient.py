@@ -162,35 +162,6 @@ def test_what_the_kernel_cannot_do_is_done_without_it():
     assert torch.autograd.gradgradcheck(tiles, leaves)
 
 
-@pytest.mark.parametrize(
-    "options, kind, said",
-    [
-        ({"block_size": 0}, ValueError, "block_size must be at least 1, got 0"),
-        ({"block_size": -4}, ValueError, "block_size must be at least 1, got -4"),
-        ({"block_size": 2.0}, TypeError, "block_size must be an integer, got float"),
-        ({"causal": 1}, TypeError, "causal must be True or False, got int"),
-        ({"scale": "1"}, TypeError, "scale must be a number, got str"),
-        ({"scale": np.inf}, ValueError, "scale must be finite"),
-        ({"mask": np.ones((2, 5))}, TypeError, "mask must be boolean"),
-        ({"mask": np.ones((2, 5), bool)}, ValueError, r"mask of shape \(2, 5\) does not broad"),
-    ],
-)
-def test_what_tiles_cannot_be(options, kind, said):
-    x = np.ones((3, 4))
-    with pytest.raises(kind, match=said):
-        tiled_attention(x, x, x, **options)
-
-
-@pytest.mark.parametrize(
-    "key, value, said",
-    [((5, 3), (5, 2), "vectors of one length, got 4 and 3"), ((5, 4), (6, 2), "each key needs")],
-)
-def test_shapes_that_do_not_fit(key, value, said):
-    for attend in (tiled_attention, linear_attention):
-        with pytest.raises(ValueError, match=said):
-            attend(np.ones((3, 4)), np.ones(key), np.ones(value))
-
-
 # Low rank
 
 
@@ -207,21 +178,6 @@ def test_means_of_neighbours(xp):
 def test_mixed_keys_whose_scores_overflow_give_nan_in_silence():
     x = np.full((2, 2), 1e200)
     assert np.isnan(linformer_attention(x, x, x, np.eye(2), np.eye(2)).output).all()
-
-
-@pytest.mark.parametrize(
-    "w_k, w_v, said",
-    [
-        ((2, 5), (2, 6), r"w_k must have shape \(r, m\) = \(2, 6\), got \(2, 5\)"),
-        ((2, 6), (3, 6), r"w_v must have shape \(r, m\) = \(2, 6\), got \(3, 6\)"),
-        ((6,), (2, 6), r"w_k must have shape \(r, m\), got \(6,\)"),
-        ((1, 2, 6), (2, 6), r"w_k must have shape \(r, m\), got \(1, 2, 6\)"),
-    ],
-)
-def test_mixtures_that_do_not_fit(w_k, w_v, said):
-    x = np.ones((6, 4))
-    with pytest.raises(ValueError, match=said):
-        linformer_attention(x, x, x, np.ones(w_k), np.ones(w_v))
 
 
 # A feature map
@@ -255,21 +211,6 @@ def test_no_feature_in_common_is_no_key(xp):
         assert float(output[0, 0]) == 0
 
 
-@pytest.mark.parametrize(
-    "feature_map, kind, said",
-    [
-        (3, TypeError, "feature_map must be a function of an array, got 3"),
-        (lambda x: x.tolist(), TypeError, r"feature_map\(query\) must be a NumPy array"),
-        (lambda x: x.sum(-1), ValueError, r"must return shape \(\.\.\., n, f\)"),
-        (lambda x: x[1:], ValueError, r"it made \(2, 4\) of the query \(3, 4\)"),
-    ],
-)
-def test_a_feature_map_that_is_none(feature_map, kind, said):
-    x = np.ones((3, 4))
-    with pytest.raises(kind, match=said):
-        linear_attention(x, x, x, feature_map=feature_map)
-
-
 # Hashing
 
 
@@ -288,7 +229,7 @@ def shown_by_hashing(query, num_buckets, num_rounds, seed):
     return shown
 
 
-@pytest.mark.parametrize("num_buckets", [1, 2, 4, 12])
+@pytest.mark.parametrize("num_buckets", [1, 2, 4, 12, 24])
 @pytest.mark.parametrize("num_rounds", [1, 3])
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_token_sees_once_whatever_a_round_shows(xp, num_buckets, num_rounds, causal):
@@ -347,23 +288,3 @@ def test_buckets_that_are_suggested_serve(n):
         except ValueError as error:
             for suggested in str(error).split("the nearest: ")[1].split(", "):
                 lsh_attention(query, query, num_buckets=int(suggested), seed=0)
-
-
-@pytest.mark.parametrize(
-    "options, kind, said",
-    [
-        ({"num_buckets": 3}, ValueError, r"even .* divides n = 6 .* got 3; the nearest: 1, 2"),
-        ({"num_buckets": 4}, ValueError, r"even .* divides n = 6 .* got 4; the nearest: 2, 6"),
-        ({"num_buckets": 99}, ValueError, r"got 99; the nearest: 2, 6$"),
-        ({"num_buckets": 0}, ValueError, "num_buckets must be at least 1, got 0"),
-        ({"num_buckets": 2.0}, TypeError, "num_buckets must be an integer, got float"),
-        ({"num_buckets": 2, "num_rounds": 0}, ValueError, "num_rounds must be at least 1"),
-        ({"num_buckets": 2, "seed": -1}, ValueError, "seed must be at least 0, got -1"),
-        ({"num_buckets": 2, "causal": None}, TypeError, "causal must be True or False"),
-    ],
-)
-def test_what_cannot_be_hashed(options, kind, said):
-    with pytest.raises(kind, match=said):
-        lsh_attention(np.ones((6, 4)), np.ones((6, 2)), **{"seed": 0, **options})
-    with pytest.raises(ValueError, match="each query needs one value, got 6 queries and 5 values"):
-        lsh_attention(np.ones((6, 4)), np.ones((5, 2)), num_buckets=1, seed=0)

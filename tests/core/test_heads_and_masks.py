@@ -11,7 +11,6 @@ from d2lmini import (
     attention,
     causal_mask,
     masked_softmax,
-    multi_head_attention,
     padding_mask,
     sliding_window_mask,
     tiled_attention,
@@ -114,34 +113,6 @@ def test_a_window_to_both_sides(xp, n, m, window, sinks):
 
 
 # In words
-
-
-@pytest.mark.parametrize(
-    "call, error, words",
-    [
-        (
-            lambda: padding_mask(np.array([[1, 1, 0], [1, 0, 0]]), 3),
-            ValueError,
-            r"attention_mask of 0 and 1.* becomes a mask by \(attention_mask != 0\)\[:, None\]",
-        ),
-        (lambda: padding_mask(np.array([1]), 3, heads=1), TypeError, "heads must be True or False"),
-        (
-            lambda: sliding_window_mask(3, window=1, causal=0),
-            TypeError,
-            "causal must be True or False, got int",
-        ),
-        (
-            lambda: multi_head_attention(
-                *[np.ones((3, 4))] * 3, np.ones((8, 4)), *[np.ones((4, 8))] * 3, num_heads=2
-            ),
-            ValueError,
-            r"w_q must be a matrix of 4 rows .*torch.nn.Linear stores .*linear.weight.T",
-        ),
-    ],
-)
-def test_what_is_said(call, error, words):
-    with pytest.raises(error, match=words):
-        call()
 
 
 def test_the_advice_on_a_table_of_0_and_1_works(xp):

@@ -48,48 +48,30 @@ def test_causal_mask_of_any_size(n, m):
     np.testing.assert_array_equal(causal_mask(n, m, like=expected), expected)
 
 
-def test_as_many_keys_as_queries_unless_told_otherwise(xp):
-    assert as_rows(causal_mask(2, like=xp.zeros(0))) == ["x.", "xx"]
-
-
 # Sliding window
-
-
-@pytest.mark.parametrize(
-    "n, m, window, expected",
-    [
-        (4, 4, 1, ["x...", ".x..", "..x.", "...x"]),  # itself alone
-        (4, 4, 2, ["x...", "xx..", ".xx.", "..xx"]),
-        (2, 4, 3, ["xxx.", ".xxx"]),
-        (3, 3, 100, ["x..", "xx.", "xxx"]),  # wider than the sequence: causal
-    ],
-)
-def test_the_window_counts_the_querys_own_position(xp, n, m, window, expected):
-    mask = sliding_window_mask(n, m, window=window, like=xp.zeros(0))
-    assert mask.dtype == xp.bool
-    assert as_rows(mask) == expected
 
 
 @many
 @given(n=SIDES, m=SIDES, window=st.integers(1, 9), sinks=st.integers(0, 9))
-def test_sliding_window_mask_of_any_size(n, m, window, sinks):
+def test_sliding_window_mask_of_any_size(xp, n, m, window, sinks):
     def may(i, j):
         return oracles.sliding_window(i, j, n, m, window) or (
             j < sinks and oracles.causal(i, j, n, m)
         )
 
-    mask = sliding_window_mask(n, m, window=window, sinks=sinks)
-    np.testing.assert_array_equal(mask, oracles.mask_of(may, n, m))
+    mask = sliding_window_mask(n, m, window=window, sinks=sinks, like=xp.zeros(0))
+    assert mask.dtype == xp.bool
+    assert mask.tolist() == oracles.mask_of(may, n, m).tolist()
 
 
 @pytest.mark.parametrize("far", [2**31, 2**53 + 1, 2**64])
 def test_a_window_beyond_every_array_hides_nothing(far):
     for wide in (
-        sliding_window_mask(2, 4, window=far),
-        sliding_window_mask(2, 4, window=1, sinks=far),
+        sliding_window_mask(2, 99, window=far),
+        sliding_window_mask(2, 99, window=1, sinks=far),
     ):
-        assert (wide == causal_mask(2, 4)).all()
-    assert sliding_window_mask(2, 4, window=far, causal=False).all()
+        assert (wide == causal_mask(2, 99)).all()
+    assert sliding_window_mask(2, 99, window=far, causal=False).all()
 
 
 def test_without_like_masks_are_numpys():
@@ -115,75 +97,7 @@ def test_lengths_of_any_integer_dtype(xp, dtype):
     assert xp.sum(xp.astype(mask, xp.int64), axis=-1).tolist() == [[100], [0]]
 
 
-@many
-@given(lengths=st.lists(st.integers(0, 6), max_size=5), more=st.integers(0, 2))
-def test_padding_mask_of_any_lengths(lengths, more):
-    m = max(lengths, default=0) + more
-    mask = padding_mask(np.array(lengths, dtype=np.int64), m)
-    assert mask.shape == (len(lengths), 1, m)
-    for row, length in zip(mask[:, 0], lengths, strict=True):
-        assert row.tolist() == [j < length for j in range(m)]
-
-
-def test_masks_combine(xp):
-    both = causal_mask(3, like=xp.zeros(0)) & padding_mask(xp.asarray([3, 2]), 3)
-    assert as_rows(both[0, :, :]) == ["x..", "xx.", "xxx"]
-    assert as_rows(both[1, :, :]) == ["x..", "xx.", "xx."]
-
-
 # Bad input
-
-
-@pytest.mark.parametrize(
-    "arguments, error, words",
-    [
-        ((-1,), ValueError, "num_queries must be at least 0, got -1"),
-        ((2, -3), ValueError, "num_keys must be at least 0, got -3"),
-        ((2.0,), TypeError, "num_queries must be an integer, got float"),
-        ((2, "4"), TypeError, "num_keys must be an integer, got str"),
-        ((True,), TypeError, "num_queries must be an integer, got bool"),
-        ((2, None, 0), ValueError, "window must be at least 1, got 0"),
-        ((2, None, 1.5), TypeError, "window must be an integer, got float"),
-    ],
-)
-def test_sizes_that_are_no_sizes(xp, arguments, error, words):
-    n, m, window = (*arguments, None, None)[:3]
-    with pytest.raises(error, match=words):
-        if window is None:
-            causal_mask(n, m, like=xp.zeros(0))
-        else:
-            sliding_window_mask(n, m, window=window, like=xp.zeros(0))
-
-
-@pytest.mark.parametrize("like", [[0.0], "numpy"])
-def test_like_must_be_an_array(like):
-    for make in (
-        lambda: causal_mask(2, like=like),
-        lambda: sliding_window_mask(2, window=1, like=like),
-    ):
-        with pytest.raises(TypeError, match=f"like must be .* got {type(like).__name__}"):
-            make()
-
-
-@pytest.mark.parametrize(
-    "lengths, error, words",
-    [
-        ([1, 5], ValueError, r"lengths\[1\] = 5 .* 0 and num_keys = 4"),
-        ([-1, 2], ValueError, r"lengths\[0\] = -1 .* 0 and num_keys = 4"),
-        ([[1], [2]], ValueError, r"lengths .*\(batch,\).* got \(2, 1\)"),
-        (3, ValueError, r"lengths .*\(batch,\).* got \(\)"),
-        ([1.0, 2.0], TypeError, "lengths must be integers, got .*float"),
-        ([True, False], TypeError, "lengths must be integers, got .*bool"),
-    ],
-)
-def test_lengths_that_are_no_lengths(xp, lengths, error, words):
-    with pytest.raises(error, match=words):
-        padding_mask(xp.asarray(lengths), 4)
-
-
-def test_lengths_in_a_list_are_turned_away():
-    with pytest.raises(TypeError, match=r"lengths must be .* got list"):
-        padding_mask([1, 2], 4)
 
 
 @needs_torch

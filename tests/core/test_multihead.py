@@ -10,10 +10,8 @@ from hypothesis.extra import numpy as hnp
 from implementations import multi_head
 
 from d2lmini import (
-    causal_mask,
     merge_heads,
     multi_head_attention,
-    padding_mask,
     split_heads,
 )
 
@@ -54,46 +52,9 @@ def test_merge_undoes_split(xp, shape, heads):
     assert merge_heads(pieces).tolist() == x.tolist()
 
 
-@each_dtype
-def test_heads_keep_the_dtype(xp, dtype):
-    x = random(xp, 0, 3, 4, dtype=dtype)
-    assert dtype_name(split_heads(x, 2)) == dtype
-    assert dtype_name(merge_heads(split_heads(x, 2))) == dtype
-
-
 def test_heads_of_an_array_that_is_not_contiguous(xp):
     x = random(xp, 0, 2, 6, 3).mT  # (2, 3, 6)
     assert merge_heads(split_heads(x, 3)).tolist() == x.tolist()
-
-
-@pytest.mark.parametrize(
-    "width, heads, said", [(100, 3, "100 .* = 3; .* 2, 4"), (6, 4, "6 .* = 4; .* 2, 3")]
-)
-def test_a_width_that_does_not_divide_names_both_numbers_and_what_would(xp, width, heads, said):
-    with pytest.raises(ValueError, match=said):
-        split_heads(xp.zeros((2, width)), heads)
-
-
-@pytest.mark.parametrize(
-    "heads, kind, said",
-    [
-        (0, ValueError, "num_heads must be at least 1, got 0"),
-        (2.0, TypeError, "num_heads must be an integer, got float"),
-        (True, TypeError, "num_heads must be an integer, got bool"),
-    ],
-)
-def test_a_number_of_heads_that_is_none(xp, heads, kind, said):
-    with pytest.raises(kind, match=said):
-        split_heads(xp.zeros((2, 4)), heads)
-
-
-def test_heads_of_too_few_axes(xp):
-    with pytest.raises(ValueError, match=r"x must have at least 2 axes .* \(4,\)"):
-        split_heads(xp.zeros(4), 2)
-    with pytest.raises(ValueError, match=r"x must have at least 3 axes .* \(2, 4\)"):
-        merge_heads(xp.zeros((2, 4)))
-    with pytest.raises(TypeError, match="x must be a NumPy array or a PyTorch tensor, got list"):
-        merge_heads([[1.0]])
 
 
 # multi_head_attention
@@ -167,70 +128,6 @@ def test_any_sizes_batches_and_masks(xp, call):
     if not per_head:
         expected, _ = multi_head(*arrays, exact, heads, kv_heads, mask=mask, is_causal=causal)
         assert_close(output, expected, scale=1000)
-
-
-def test_a_query_head_uses_the_key_value_head_of_its_group(xp):
-    weights = weights_for(xp, 4, 2)
-    table = multi_head_attention(*inputs_for(xp), *weights, num_heads=4, num_kv_heads=2).weights
-    w_q, w_k, w_v, w_o = weights
-    full = [w_q, xp.concat([w_k[:, :3], w_k[:, :3], w_k[:, 3:], w_k[:, 3:]], axis=1)]
-    full += [xp.concat([w_v[:, :2], w_v[:, :2], w_v[:, 2:], w_v[:, 2:]], axis=1), w_o]
-    same = multi_head_attention(*inputs_for(xp), *full, num_heads=4).weights
-    assert_close(table, oracles.floats(same))
-
-
-# Masks: with fewer axes than the scores (batch, heads, n, m) a mask is for all heads.
-
-
-def visible(result):
-    return (oracles.floats(result.weights) > 0).tolist()
-
-
-def test_a_mask_with_a_head_axis_is_per_head(xp):
-    mask = padding_mask(xp.asarray([1, 5]), 5)[None, ...]  # (1, heads, 1, m)
-    result = multi_head_attention(*inputs_for(xp), *weights_for(xp), num_heads=2, mask=mask)
-    table = oracles.floats(result.weights)
-    assert (table[:, 0, :, 0] == 1).all()  # head 0 of both items sees one key
-    assert (table[:, 1] > 0).all()
-
-
-@pytest.mark.parametrize("shape", [(), (5,), (1,), (1, 5), (3, 1), (3, 5), (1, 3, 5), (2, 1, 1)])
-def test_any_shape_that_broadcasts_to_the_scores_of_one_head(xp, shape):
-    mask = np.random.default_rng(1).random(shape) < 0.6
-    weights = weights_for(xp)
-    given = xp.asarray(mask)
-    result = multi_head_attention(*inputs_for(xp), *weights, num_heads=2, mask=given)
-    exact = [oracles.floats(w) for w in weights]
-    output, table = multi_head(*inputs_for(xp), exact, 2, 2, mask=mask)
-    assert_close(result.output, output, scale=100)
-    assert_close(result.weights, table, scale=20)
-
-
-@pytest.mark.parametrize("shape", [(1, 2, 1, 5), (2, 2, 3, 5), (2, 1, 3, 5), (1, 1, 1, 5)])
-def test_a_mask_per_head_in_every_shape(xp, shape):
-    mask = np.random.default_rng(1).random(shape) < 0.6
-    result = multi_head_attention(
-        *inputs_for(xp), *weights_for(xp), num_heads=2, mask=xp.asarray(mask)
-    )
-    assert not oracles.floats(result.weights)[~np.broadcast_to(mask, (2, 2, 3, 5))].any()
-
-
-def test_masks_for_queries_without_a_batch(xp):
-    arrays, weights = inputs_for(xp, batch=()), weights_for(xp)
-    for mask in (causal_mask(3, 5, like=arrays[0]), causal_mask(3, 5, like=arrays[0])[None, ...]):
-        result = multi_head_attention(*arrays, *weights, num_heads=2, mask=mask)
-        assert tuple(result.output.shape) == (3, 6)
-        assert visible(result) == np.broadcast_to(np.tri(3, 5, 2) > 0, (2, 3, 5)).tolist()
-
-
-def test_a_mask_per_item_when_only_the_keys_have_a_batch(xp):
-    query, _, _ = inputs_for(xp, batch=())
-    _, key, value = inputs_for(xp)
-    mask = padding_mask(xp.asarray([1, 5]), 5)
-    result = multi_head_attention(query, key, value, *weights_for(xp), num_heads=2, mask=mask)
-    table = oracles.floats(result.weights)
-    assert (table[0, :, :, 0] == 1).all()
-    assert (table[1] > 0).all()
 
 
 # Bad input

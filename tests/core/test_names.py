@@ -100,27 +100,6 @@ def test_a_seed_repeats_and_no_slip_changes_nothing():
     assert misspell("", rng=rng(), slips=0) == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ({"name": 3}, TypeError, "name must be a string, got int"),
-        ({"name": None}, TypeError, "name must be a string, got NoneType"),
-        ({"name": ["garcia"]}, TypeError, "name must be a string, got list"),
-        ({"name": ""}, ValueError, "name is empty"),
-        ({"name": "u", "kinds": ["doubled", "left out"]}, ValueError, "doubled, left out fits 'u'"),
-        ({"slips": -1}, ValueError, "slips must be at least 0, got -1"),
-        ({"slips": 1.5}, TypeError, "slips must be an integer"),
-        ({"kinds": ["vowels"]}, ValueError, "'vowels'; there are consonant, vowel,"),
-        ({"kinds": "vowel"}, TypeError, "kinds must be a list of strings"),
-        ({"kinds": []}, ValueError, "kinds is empty"),
-        ({"rng": 0}, TypeError, r"write np.random.default_rng\(0\)"),
-    ],
-)
-def test_bad_slips_are_refused_in_words(arguments, error, words):
-    with pytest.raises(error, match=words):
-        misspell(**{"name": "garcia", "rng": rng(), **arguments})
-
-
 def test_one_kind_is_left_for_the_test():
     assert set(KINDS) - set(TRAINED) == {"neighbour"}
 
@@ -277,23 +256,6 @@ def test_a_name_without_letters_fits_nobody(encode):
     assert store.attend("", encode=encode).output == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize(
-    ("texts", "error", "words"),
-    [
-        ("garcia", TypeError, r"one string; write \[text\]"),
-        ([3], TypeError, "texts must be strings, got int"),
-        ([None], TypeError, "texts must be strings, got NoneType"),
-        (["Иванов"], ValueError, "'и' in it"),
-        (["visitor 7"], ValueError, "'7' in it"),
-        (["李"], ValueError, "letters a to z"),
-        (["a" * 65], ValueError, "65 letters, and at most 64"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_in_words(encode, texts, error, words):
-    with pytest.raises(error, match=words):
-        encode(texts)
-
-
 def test_the_edges(encode):
     assert encode([]).shape == (0, 64)
     assert encode(["a" * 64]).shape == (1, 64)
@@ -301,9 +263,3 @@ def test_the_edges(encode):
     assert one.attend("quite another", encode=encode).output == 75.0
     with pytest.raises(ValueError, match="temperature must be positive"):
         one.attend("ortis", encode=encode, temperature=0)
-
-
-def test_weights_that_are_missing_are_named(encode):
-    weights = {name: w for name, w in encode.weights.items() if name != "pool.w_q.weight"}
-    with pytest.raises(ValueError, match=r"weights has no 'pool\.w_q\.weight'"):
-        NameEncoder(weights)

@@ -97,15 +97,6 @@ def test_axes_of_size_zero(xp, name, n, m, d):
     assert not xp.any(scores != 0)
 
 
-def test_scores_by_hand(xp):
-    query = xp.asarray([[3.0, 4.0]], dtype=xp.float64)
-    key = xp.asarray([[6.0, 8.0], [4.0, -3.0], [0.0, 0.0]], dtype=xp.float64)
-    assert dot_product_score(query, key).tolist() == [[50, 0, 0]]
-    assert_close(scaled_dot_product_score(query, key), [[50 / 2**0.5, 0, 0]], scale=50)
-    assert_close(cosine_score(query, key), [[1, 0, 0]])
-    assert_close(gaussian_score(query, key, width=5.0), [[-0.5, -1, -0.5]])
-
-
 def test_the_scale_replaces_one_over_the_root_of_d(xp):
     query, key = random(xp, 4, 2, 16), random(xp, 5, 3, 16)
     dot = oracles.scores(query, key, oracles.dot_product)
@@ -166,48 +157,6 @@ def test_shapes_that_do_not_fit(xp, name):
         score(xp.zeros((2, 3)), xp.zeros(3))
     with pytest.raises(ValueError, match=r"query \(2, 1, 3\) and key \(5, 1, 3\)"):
         score(xp.zeros((2, 1, 3)), xp.zeros((5, 1, 3)))
-
-
-def test_parameters_that_do_not_fit(xp):
-    query, key = xp.zeros((2, 3)), xp.zeros((4, 6))
-    with pytest.raises(ValueError, match=r"weight .*\(d_q, d_k\) = \(3, 6\), got \(6, 3\)"):
-        bilinear_score(query, key, xp.zeros((6, 3)))
-    good = {"w_q": (3, 5), "w_k": (6, 5), "w_v": (5,)}
-    bad = {"w_q": (3, 4), "w_k": (3, 5), "w_v": (5, 1)}
-    numbers = {
-        "w_q": r"\(3, 5\), got \(3, 4\)",
-        "w_k": r"\(6, 5\), got \(3, 5\)",
-        "w_v": r"\(5, 1\)",
-    }
-    for name in good:
-        shapes = {**good, name: bad[name]}
-        with pytest.raises(ValueError, match=f"{name} must have shape .*{numbers[name]}"):
-            additive_score(query, key, *(xp.zeros(shape) for shape in shapes.values()))
-
-
-@pytest.mark.parametrize("width", [0, -1.5, float("inf"), NAN])
-def test_a_width_that_is_no_width(xp, width):
-    with pytest.raises(ValueError, match=f"width must be .*, got {width:g}"):
-        gaussian_score(xp.zeros((1, 1)), xp.zeros((1, 1)), width=width)
-
-
-@pytest.mark.parametrize("width", ["1", None, True])
-def test_a_width_that_is_no_number(xp, width):
-    with pytest.raises(TypeError, match=f"width must be a number, got {type(width).__name__}"):
-        gaussian_score(xp.zeros((1, 1)), xp.zeros((1, 1)), width=width)
-
-
-@pytest.mark.parametrize(
-    "scale, error, words",
-    [
-        ("2", TypeError, "scale must be a number, got str"),
-        (NAN, ValueError, "scale must be finite, got nan"),
-        (float("-inf"), ValueError, "scale must be finite, got -inf"),
-    ],
-)
-def test_a_scale_that_is_no_scale(xp, scale, error, words):
-    with pytest.raises(error, match=words):
-        scaled_dot_product_score(xp.zeros((1, 2)), xp.zeros((1, 2)), scale=scale)
 
 
 def test_numbers_given_as_numpys_do_not_widen_the_result(xp):

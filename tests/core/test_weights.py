@@ -47,24 +47,11 @@ def test_softmax_is_the_definition_along_its_axis(xp, dtype, axis):
     assert_close(weights, expected)
 
 
-def test_softmax_sums_over_the_keys_unless_told_otherwise(xp):
-    weights = softmax(xp.asarray([[[0.0, 2.0, 1.0], [5.0, 0.0, 0.0]]]))
-    assert_close(xp.sum(weights, axis=-1), np.ones((1, 2)))
-    assert abs(float(xp.sum(weights[0, :, 0])) - 1) > 0.05  # a column is not a distribution
-
-
 @many
 @given(numbers=hnp.arrays(np.float64, SHAPES, elements=st.floats(-1e6, 1e6)))
 def test_softmax_of_any_scores(xp, numbers):
     weights = softmax(xp.asarray(numbers))
     assert_close(weights, oracles.masked_softmax(numbers))
-
-
-@many
-@given(row=st.lists(st.floats(-50, 50), min_size=1, max_size=5), shift=st.floats(-1e4, 1e4))
-def test_softmax_does_not_notice_a_constant_added_to_all_scores(row, shift):
-    scores = np.array(row)
-    np.testing.assert_allclose(softmax(scores + shift), softmax(scores), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -99,21 +86,19 @@ def test_softmax_without_an_answer_is_nan(xp, row):
     assert weights[1, :].tolist() == [0.5, 0.5]  # the other rows do not suffer
 
 
-@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)])
-def test_softmax_of_nothing_is_nothing(xp, shape):
-    assert tuple(softmax(xp.zeros(shape)).shape) == shape
-
-
 # masked_softmax: values
 
 
 @each_dtype
 def test_masked_softmax_is_the_definition(xp, dtype):
+    """One query sees nothing; the scores stay as they are."""
     scores = 3 * random(xp, 1, 2, 3, 5, dtype=dtype)
-    mask = random(xp, 2, 2, 3, 5) > 0
+    before, mask = scores.tolist(), random(xp, 2, 2, 3, 5) > 0
+    mask[0, 1] = False
     weights = masked_softmax(scores, mask)
     assert dtype_name(weights) == dtype
     assert_close(weights, oracles.masked_softmax(scores, mask))
+    assert scores.tolist() == before
 
 
 @many
@@ -129,20 +114,6 @@ def test_masked_softmax_along_another_axis(xp):
     mask[:, 1], mask[2, :] = False, False  # a column without keys, and a row
     expected = oracles.masked_softmax(scores.mT, mask.mT).T
     assert_close(masked_softmax(scores, mask, axis=0), expected)
-
-
-def test_without_a_mask_it_is_softmax(xp):
-    scores = random(xp, 5, 2, 3)
-    assert_close(masked_softmax(scores), oracles.masked_softmax(scores))
-
-
-@each_dtype
-def test_a_query_without_keys_weighs_nothing(xp, dtype):
-    scores = random(xp, 6, 2, 3, dtype=dtype)
-    weights = masked_softmax(scores, xp.asarray([[False, False, False], [True, True, False]]))
-    assert weights[0, :].tolist() == [0, 0, 0]
-    assert weights[1, 2] == 0
-    assert float(xp.sum(weights[1, :])) == pytest.approx(1, abs=1e-2)
 
 
 @each_dtype
@@ -166,56 +137,19 @@ def test_masked_softmax_passes_visible_nan_on(xp):
     assert weights[1, :].tolist() == [0.5, 0.5]
 
 
-# Kinds
-
-
-@pytest.mark.parametrize("axis, limit", [(3, "3 axes"), (-4, "-3")])
-@pytest.mark.parametrize("function", [softmax, masked_softmax])
-def test_an_axis_that_is_not_there(xp, function, axis, limit):
-    with pytest.raises(ValueError, match=f"axis must be .*{limit}.*, got {axis}"):
-        function(xp.zeros((2, 3, 4)), axis=axis)
-
-
-@pytest.mark.parametrize("axis", [None, 1.0, "1", (0, 1)])
-@pytest.mark.parametrize("function", [softmax, masked_softmax])
-def test_an_axis_that_is_no_number(xp, function, axis):
-    with pytest.raises(TypeError, match=f"axis must be an integer, got {type(axis).__name__}"):
-        function(xp.zeros((2, 3, 4)), axis=axis)
-
-
-@pytest.mark.parametrize("function", [softmax, masked_softmax])
-def test_one_score_alone_has_no_axis(xp, function):
-    with pytest.raises(ValueError, match="axis must be"):
-        function(xp.asarray(1.0))
-
-
-def test_a_mask_that_does_not_broadcast(xp):
-    with pytest.raises(ValueError, match=r"mask of shape \(2, 5\) .* \(2, 3, 5\).*padding_mask"):
-        masked_softmax(xp.zeros((2, 3, 5)), xp.ones((2, 5), dtype=xp.bool))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "int64"])
-def test_a_mask_of_numbers_is_turned_away(xp, dtype):
-    with pytest.raises(TypeError, match=rf"mask must be boolean .*True = may attend.*{dtype}"):
-        masked_softmax(xp.zeros((1, 2)), xp.asarray([[1, 0]], dtype=getattr(xp, dtype)))
-
-
-# Inputs
-
-
 # Gradients
 
 
 @needs_torch
-def test_no_nan_enters_the_graph_through_a_query_without_keys():
+def test_gradients_are_zero_without_keys_and_at_what_is_hidden():
     import torch
 
-    scores = torch.tensor([[1.0, NAN, INF], [1.0, 2.0, 3.0]], requires_grad=True)
-    mask = torch.tensor([[False, False, False], [True, True, False]])
+    scores = torch.tensor([[1.0, NAN, INF], [1.0, 2.0, 3.0], [-INF] * 3], requires_grad=True)
+    mask = torch.tensor([[False, False, False], [True, True, False], [True, True, True]])
     with no_nan_in_backward():
         masked_softmax(scores, mask)[:, 0].sum().backward()
     assert scores.grad.isfinite().all()
-    assert scores.grad[0].tolist() == [0, 0, 0]
+    assert not scores.grad[0].any() and not scores.grad[2].any()
     assert scores.grad[1, 2] == 0
 
 

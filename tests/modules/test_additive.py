@@ -1,13 +1,11 @@
 """AdditiveAttention: the additive score, learned."""
 
-import copy
-
 import oracles
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from comparing import no_nan_in_backward, uses_torch_func  # noqa: E402
+from comparing import no_nan_in_backward  # noqa: E402
 from torch.testing import assert_close  # noqa: E402
 
 from d2lmini import AdditiveAttention, additive_score, attention, padding_mask  # noqa: E402
@@ -82,55 +80,6 @@ def test_a_score_for_every_pair_of_different_widths():
     assert attend.w_k.weight.shape == (6, 3)
     assert attend.w_v.weight.shape == (1, 6)
     assert sum(p.numel() for p in attend.parameters()) == 6 * (4 + 3 + 1)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
-def test_dtype(dtype):
-    output, weights = AdditiveAttention(4, 3, 6).to(dtype)(*inputs(dtype=dtype))
-    assert output.dtype == weights.dtype == dtype
-
-
-def test_autocast():
-    attend, given = AdditiveAttention(4, 3, 6), inputs(dtype=torch.float32)
-    expected = attend(*given).output
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        output, _ = attend(*given)
-    assert_close(output.float(), expected, rtol=0.05, atol=0.05)
-
-
-def test_it_compiles_in_one_graph():
-    attend, given = layer(), inputs()
-    mask = padding_mask(torch.tensor([2, 5]), 5)
-    torch.compiler.reset()
-    compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
-    assert_close(compiled(*given, mask=mask), attend(*given, mask=mask), **EXACT)
-
-
-@uses_torch_func
-def test_transforms():
-    attend, given = layer(), inputs(batch=(1,))
-
-    def output(*given):
-        return attend(*given).output
-
-    assert_close(torch.func.vmap(output)(*given), output(*given), **EXACT)
-    steps = [1e-6 * torch.randn_like(x) for x in given]
-    _, tangent = torch.func.jvp(output, tuple(given), tuple(steps))
-    moved = output(*(x + step for x, step in zip(given, steps, strict=True)))
-    assert_close(tangent, moved - output(*given), rtol=0, atol=1e-9)
-    assert torch.linalg.norm(tangent) > 1e-7
-    leaves = tuple(x.clone().requires_grad_() for x in given)
-    assert torch.autograd.gradcheck(output, leaves, fast_mode=True)
-    assert torch.autograd.gradgradcheck(output, leaves, fast_mode=True)
-
-
-def test_state_dict_round_trip_and_copies():
-    attend, given = layer(), inputs()
-    twin = layer()
-    assert not torch.allclose(twin(*given).output, attend(*given).output)
-    twin.load_state_dict(attend.state_dict())
-    for same in (twin, copy.deepcopy(attend)):
-        assert torch.equal(same(*given).output, attend(*given).output)
 
 
 def test_integers_become_the_dtype_of_the_weights():

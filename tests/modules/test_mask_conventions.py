@@ -1,5 +1,7 @@
 """The table of mask conventions in chapters/api/masks.md, cell by cell."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.testing import assert_close  # noqa: E402
 
+import d2lmini  # noqa: E402
 from d2lmini import MultiHeadAttention, attention, causal_mask  # noqa: E402
 
 sdpa = nn.functional.scaled_dot_product_attention
@@ -67,3 +70,16 @@ def test_a_query_that_may_see_no_key(made):
     assert_close(layer(x, y, y, attn_mask=~mask, need_weights=False)[0][0, 0], bias)
     assert_close(ours(x, y, mask=mask).output[0, 0], bias)
     assert (sdpa(*qkv, attn_mask=mask)[0] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "documented",
+    [
+        *(getattr(d2lmini, name) for name in ("masked_softmax", "causal_mask", "padding_mask")),
+        *(attention, d2lmini.multi_head_attention),
+        *(MultiHeadAttention.forward, d2lmini.AdditiveAttention.forward),
+    ],
+    ids=lambda function: function.__qualname__,
+)
+def test_every_mask_argument_says_what_true_means(documented):
+    assert "True = may attend" in inspect.getdoc(documented)

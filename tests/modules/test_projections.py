@@ -1,12 +1,9 @@
 """QKVProjection and SelfAttention: shapes, and the same numbers as the function `attention`."""
 
-import copy
-
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from comparing import uses_torch_func  # noqa: E402
 from torch.testing import assert_close  # noqa: E402
 
 from d2lmini import QKVProjection, SelfAttention, attention, padding_mask  # noqa: E402
@@ -68,55 +65,6 @@ def test_it_is_attention_over_its_projections(causal, masked, training):
     assert_close(result, expected, **EXACT)
     if masked:
         assert not result.output[0].any()
-
-
-# What PyTorch offers its modules
-
-
-def test_it_compiles_in_one_graph():
-    module, x = SelfAttention(8, 4, 3).double(), sequence()
-    mask = padding_mask(torch.tensor([2, 5]), 5)
-    torch.compiler.reset()
-    compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
-    expected = module(x, mask=mask, causal=True)
-    assert_close(compiled(x, mask=mask, causal=True), expected, **EXACT)
-
-
-@uses_torch_func
-def test_transforms():
-    module, x = SelfAttention(4, 3, 2).double(), sequence(3, 4, 4)
-    assert_close(torch.func.vmap(lambda x: module(x).output)(x), module(x).output, **EXACT)
-    step = 1e-6 * sequence(3, 4, 4)
-    _, tangent = torch.func.jvp(lambda x: module(x).output, (x,), (step,))
-    assert_close(tangent, module(x + step).output - module(x).output, rtol=0, atol=1e-9)
-    assert torch.linalg.norm(tangent) > 1e-7
-    one = x[:1].clone().requires_grad_()
-    assert torch.autograd.gradgradcheck(lambda x: module(x, causal=True).output, (one,))
-
-
-def test_state_dict_round_trip_and_copies():
-    module, x = SelfAttention(8, 4, 3, bias=True).double(), sequence()
-    twin = SelfAttention(8, 4, 3, bias=True).double()
-    assert not torch.allclose(twin(x).output, module(x).output)
-    twin.load_state_dict(module.state_dict())
-    for same in (twin, copy.deepcopy(module)):
-        assert torch.equal(same(x).output, module(x).output)
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
-def test_dtype(dtype):
-    module = SelfAttention(8).to(dtype)
-    output, weights = module(sequence(dtype=dtype), causal=True)
-    assert output.dtype == weights.dtype == dtype
-    assert_close(weights.float().sum(dim=-1), torch.ones(2, 5), rtol=0, atol=2e-2)
-
-
-def test_autocast():
-    module, x = SelfAttention(8, 4), sequence(dtype=torch.float32)
-    expected = module(x).output
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        output, _ = module(x)
-    assert_close(output.float(), expected, rtol=0.05, atol=0.05)
 
 
 # Bad input

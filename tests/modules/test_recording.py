@@ -250,6 +250,14 @@ def test_what_is_kept():
     )
 
 
+def test_a_long_record_names_twelve_modules():
+    model = nn.ModuleList(nn.MultiheadAttention(4, 1) for _ in range(14))
+    with record_attention(model) as record:
+        for layer in model:
+            layer(*[torch.randn(2, 1, 4)] * 3)
+    assert repr(record).endswith("\n  11  (1, 1, 2, 2)\n  … and 2 more")
+
+
 def test_only_the_model_is_recorded_and_without_one_all_is():
     one, other, x = encoder().eval(), encoder().eval(), torch.randn(1, 5, 16)
     q = torch.randn(1, 2, 3, 4)

@@ -6,9 +6,9 @@ from scripts import renumber
 from scripts.notebooks import wrong_numbers
 
 FIRST = [
-    "# One\n\n$$ a \\tag{1.1a} $$\n\n$$ b \\tag{1.1} $$",
+    '# One\n\n$$ a \\tag{1.1a} $$\n\n<a id="eq-1-1"></a>\n$$ b \\tag{1.1} $$',
     "**Figure 1.2.** Moved before the first, as [(1.1)](#eq-1-1) and formula (1.1) say.",
-    "**Figure 1.1.** It was the first.",
+    '<a id="figure-1-1"></a>\n**Figure 1.1.** It was the first.',
     "**Figure 1.2a.** A new one. [Figure 1.2a](#figure-1-2a), not 1.2.",
 ]
 SECOND = [
@@ -36,9 +36,9 @@ def test_everything_is_counted_by_its_place(tmp_path, capsys):
     (tmp_path / "README.md").write_text("Figures 1.2 and more. Read Figure 1.1.\n")
     assert renumber.main(tmp_path) == 0
     assert texts(tmp_path, "01-one.ipynb") == [
-        "# One\n\n$$ a \\tag{1.1} $$\n\n$$ b \\tag{1.2} $$",
+        '# One\n\n$$ a \\tag{1.1} $$\n\n<a id="eq-1-2"></a>\n$$ b \\tag{1.2} $$',
         "**Figure 1.1.** Moved before the first, as [(1.2)](#eq-1-2) and formula (1.2) say.",
-        "**Figure 1.2.** It was the first.",
+        '<a id="figure-1-2"></a>\n**Figure 1.2.** It was the first.',
         "**Figure 1.3.** A new one. [Figure 1.3](#figure-1-3), not 1.2.",
     ]
     other, code = texts(tmp_path, "02-two.ipynb")

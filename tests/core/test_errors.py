@@ -1,0 +1,312 @@
+"""What is turned away, and in which words: a call on each line, and what its error says.
+
+``z(2, 3)`` are zeros of this shape; in the words ``…`` stands for any others.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+import d2lmini
+
+VALUE_ERRORS = {
+    # weights
+    "softmax(z(2, 3, 4), axis=3)": "axis must be … 3 axes … got 3",
+    "softmax(z(2, 3, 4), axis=-4)": "axis must be … -3, got -4",
+    "softmax(z())": "axis must be",
+    "masked_softmax(z(2, 3, 4), axis=3)": "axis must be … 3 axes … got 3",
+    "masked_softmax(z(2, 3, 4), axis=-4)": "axis must be … -3, got -4",
+    "masked_softmax(z())": "axis must be",
+    "masked_softmax(z(2, 3, 5), yes(2, 5))": "mask of shape (2, 5) … (2, 3, 5)…padding_mask",
+    "masked_softmax(z(2, 2, 3, 4), padding_mask(i([1, 2]), 4))": "for items",
+    # scores
+    "bilinear_score(z(2, 3), z(4, 6), z(6, 3))": "weight …(d_q, d_k) = (3, 6), got (6, 3)",
+    "additive_score(z(2, 3), z(4, 6), z(3, 4), z(6, 5), z(5))": "w_q must …(3, 5), got (3, 4)",
+    "additive_score(z(2, 3), z(4, 6), z(3, 5), z(3, 5), z(5))": "w_k must …(6, 5), got (3, 5)",
+    "additive_score(z(2, 3), z(4, 6), z(3, 5), z(6, 5), z(5, 1))": "w_v must have shape …(5, 1)",
+    "gaussian_score(z(1, 1), z(1, 1), width=0)": "width must be …, got 0",
+    "gaussian_score(z(1, 1), z(1, 1), width=-1.5)": "width must be …, got -1.5",
+    "gaussian_score(z(1, 1), z(1, 1), width=inf)": "width must be …, got inf",
+    "gaussian_score(z(1, 1), z(1, 1), width=nan)": "width must be …, got nan",
+    "gaussian_score(z(1, 1), z(1, 1), width=10**400)": "width must be finite",
+    "scaled_dot_product_score(z(1, 2), z(1, 2), scale=nan)": "scale must be finite, got nan",
+    "scaled_dot_product_score(z(1, 2), z(1, 2), scale=-inf)": "scale must be finite, got -inf",
+    "scaled_dot_product_score(z(1, 2), z(1, 2), scale=10**400)": "scale must be finite",
+    # attention
+    "attention(z(3), z(5, 4), z(5, 2))": "query must have at least 2 axes … query[None, :]",
+    "attention(z(3, 4), z(4), z(5, 2))": "key must have at least 2 axes … (4,); …key[None, :]",
+    "attention(z(3, 4), z(5, 4), z(5))": "value must have at least 2 axes …value[None, :]",
+    "attention(z(3, 4), z(5, 4), z(6, 2))": "5 keys and 6 values",
+    "attention(z(3, 4), z(5, 7), z(5, 2))": "got 4 and 7; project",
+    "attention(z(2, 3, 4), z(4, 5, 4), z(4, 5, 2))": "query (2, 3, 4) and key (4, 5, 4) and value",
+    "attention(z(2, 3, 4), z(2, 5, 4), z(3, 5, 2))": "value (3, 5, 2)",
+    "attention(*qkv, score=lambda q, k: k @ q.mT)": "score must return … (..., 3, 5), got (2, 5",
+    "attention(*qkv, score=lambda q, k: (q @ k.mT)[:, :1])": "score must return … got (2, 1, 5)",
+    "attention(*[z(4, 2, 3)] * 3, score=lambda q, k: z(5, 2, 2))": (
+        "score(query, key) (5, 2, 2) and value (4, 2, 3)"
+    ),
+    "attention(*qkv, score=cosine_score, scale=2.0)": (
+        "scale = 2.0 is that of …lambda q, k: scale * score"
+    ),
+    "attention(*qkv, score=cosine_score, bias=z(5, 3))": "bias of shape",
+    **{
+        f"attention(*qkv, mask=yes{shape})": (
+            f"mask of shape {shape} does not broadcast to scores of shape (2, 3, 5); "
+            "for per-sequence lengths…padding_mask(lengths, 5) … (batch, 1, 5)"
+        )
+        for shape in [(2, 5), (5, 3), (4,), (2, 2, 3, 5), (3, 3, 5), (0, 5)]
+    },
+    # masks
+    "causal_mask(-1, like=z(0))": "num_queries must be at least 0, got -1",
+    "causal_mask(2, -3, like=z(0))": "num_keys must be at least 0, got -3",
+    "sliding_window_mask(2, window=0, like=z(0))": "window must be at least 1, got 0",
+    "padding_mask(i([1, 5]), 4)": "lengths[1] = 5 … 0 and num_keys = 4",
+    "padding_mask(i([-1, 2]), 4)": "lengths[0] = -1 … 0 and num_keys = 4",
+    "padding_mask(i([[1], [2]]), 4)": "lengths …(batch,)… got (2, 1)",
+    "padding_mask(i(3), 4)": "lengths …(batch,)… got ()",
+    "padding_mask(i([[1, 1, 0], [1, 0, 0]]), 3)": (
+        "attention_mask of 0 and 1… becomes a mask by (attention_mask != 0)[:, None]"
+    ),
+    # heads
+    "split_heads(z(2, 100), 3)": "100 … = 3; … 2, 4",
+    "split_heads(z(2, 6), 4)": "6 … = 4; … 2, 3",
+    "split_heads(z(2, 4), 0)": "num_heads must be at least 1, got 0",
+    "split_heads(z(4), 2)": "x must have at least 2 axes … (4,)",
+    "merge_heads(z(2, 4))": "x must have at least 3 axes … (2, 4)",
+    # the cache
+    "KeyValueCache(window=0)": "window must be at least 1, got 0",
+    "KeyValueCache(window=-3)": "window must be at least 1, got -3",
+    "KeyValueCache(sinks=4)": "sinks = 4 needs a window",
+    "KeyValueCache(window=4, sinks=-1)": "sinks must be at least 0, got -1",
+    "KeyValueCache().reorder([0])": "the cache is empty",
+    # positions
+    "sinusoidal_positions(-1, 4, like=z(0))": "num_positions must be at least 0, got -1",
+    "sinusoidal_positions(2, -4, like=z(0))": "dim must be at least 0, got -4",
+    "sinusoidal_positions(2, 4, like=z(0), base=0)": "base must be positive",
+    "rotary(z(2, 3))": "rotates pairs of components…has 3, an odd number",
+    "rotary(z(4))": "x must have at least 2 axes…x[None, :]",
+    "rotary(z(2, 4), start=-1)": "start must be at least 0, got -1",
+    "rotary(z(2, 4), base=-2)": "base must be positive",
+    "rotary(z(2, 4, 6), layout='halved')": 'layout must be "interleaved" or "halves", got …halved',
+    "rotary(z(2, 4, 6), positions=i([0, 1, 2]))": "positions of shape (3,) do not broadcast",
+    "rotary(z(2, 4, 6), positions=i([0, 1, 2, 3]), start=2)": "positions or start = 2, not both",
+    "rotary(z(2, 4, 6), start=2**53)": "start = 9007199254740992 is too far… up to 2**53",
+    "rotary(z(2, 4, 6), start=2**80)": "too far",
+    "rotary(z(2, 4, 6), positions=i([2**60] * 4))": "exact up to 2**53, got 1152921",
+    # tiles, low rank, features
+    "tiled_attention(*qkv, block_size=0)": "block_size must be at least 1, got 0",
+    "tiled_attention(*qkv, block_size=-4)": "block_size must be at least 1, got -4",
+    "tiled_attention(*qkv, mask=yes(2, 5))": "mask of shape (2, 5) does not broad",
+    "tiled_attention(z(3, 4), z(5, 3), z(5, 2))": "vectors of one length, got 4 and 3",
+    "tiled_attention(z(3, 4), z(5, 4), z(6, 2))": "each key needs",
+    "linear_attention(z(3, 4), z(5, 3), z(5, 2))": "vectors of one length, got 4 and 3",
+    "linear_attention(z(3, 4), z(5, 4), z(6, 2))": "each key needs",
+    "linear_attention(*[z(3, 4)] * 3, feature_map=lambda x: x[..., 0])": (
+        "must return shape (..., n, f)"
+    ),
+    "linear_attention(*[z(3, 4)] * 3, feature_map=lambda x: x[1:])": (
+        "it made (2, 4) of the query (3, 4)"
+    ),
+    "linformer_attention(*[z(6, 4)] * 3, z(2, 5), z(2, 6))": (
+        "w_k must have shape (r, m) = (2, 6), got (2, 5)"
+    ),
+    "linformer_attention(*[z(6, 4)] * 3, z(2, 6), z(3, 6))": (
+        "w_v must have shape (r, m) = (2, 6), got (3, 6)"
+    ),
+    "linformer_attention(*[z(6, 4)] * 3, z(6), z(2, 6))": "w_k must have shape (r, m), got (6,)",
+    "linformer_attention(*[z(6, 4)] * 3, z(1, 2, 6), z(2, 6))": "(r, m), got (1, 2, 6)",
+    # hashing
+    "lsh_attention(*[z(6, 4)] * 2, num_buckets=3, seed=0)": (
+        "even … divides n = 6 … got 3; the nearest: 1, 2"
+    ),
+    "lsh_attention(*[z(6, 4)] * 2, num_buckets=4, seed=0)": "got 4; the nearest: 2, 6",
+    "lsh_attention(*[z(6, 4)] * 2, num_buckets=99, seed=0)": "got 99; the nearest: 2, 6",
+    "lsh_attention(*[z(6, 4)] * 2, num_buckets=0, seed=0)": "num_buckets must be at least 1, got 0",
+    "lsh_attention(*[z(6, 4)] * 2, num_buckets=2, num_rounds=0, seed=0)": (
+        "num_rounds must be at least 1"
+    ),
+    "lsh_attention(*[z(6, 4)] * 2, num_buckets=2, seed=-1)": "seed must be at least 0, got -1",
+    "lsh_attention(z(6, 4), z(5, 2), num_buckets=1, seed=0)": (
+        "each query needs one value, got 6 queries and 5 values"
+    ),
+    # kernels
+    "nadaraya_watson(*[z(1, 1)] * 3, kernel='gauss')": (
+        "kernel must be one of gaussian, boxcar, triangular, epanechnikov…'gauss'"
+    ),
+    "nadaraya_watson(z(1, 2), z(4, 3), z(4, 1))": "got 2 and 3",
+    "nadaraya_watson(z(1, 2), z(4, 2), z(5, 1))": "4 keys and 5 values",
+    "nadaraya_watson(z(2), z(4, 2), z(4, 1))": "query must have at least 2 axes … got shape (2,)",
+    **{
+        f"nadaraya_watson(*[z(1, 1)] * 3, kernel={kernel!r}, width={width})": (
+            f"width must be …, got {width}"
+        )
+        for kernel in ("gaussian", "boxcar", "triangular", "epanechnikov")
+        for width in ("0", "-2.5", "inf", "nan")
+    },
+    # looking up
+    "KeyValueStore(['a', 'b'], [1.0])": "2 keys and 1 values",
+    "KeyValueStore(['b', 'a', 'a'], [1, 2, 3])": "keys must differ, got 'a' more than once",
+    "KeyValueStore(['a'], z(1, 2, 3))": "(m,) or vectors (m, d_v), got … (1, 2, 3)",
+    "KeyValueStore(['a'], z())": "got shape ()",
+    "ask(temperature=0)": "temperature must be …, got 0",
+    "ask(temperature=-1.0)": "temperature must be …, got -1",
+    "ask(temperature=inf)": "temperature must be …, got inf",
+    "ask(temperature=nan)": "temperature must be …, got nan",
+    "ask(encode=lambda texts: z(1))": "each of 1 strings, shape (1, d), got (1,)",
+    "ask(['a', 'b'], encode=lambda texts: z(3, 2))": "each of 2 strings, shape (2, d), got (3, 2)",
+    "ask(encode=lambda texts: np.eye(len(texts)))": "got 1 and 2",
+    # names
+    "misspell('', rng=rng)": "name is empty",
+    "misspell('u', rng=rng, kinds=['doubled', 'left out'])": "doubled, left out fits 'u'",
+    "misspell('garcia', rng=rng, slips=-1)": "slips must be at least 0, got -1",
+    "misspell('garcia', rng=rng, kinds=['vowels'])": "'vowels'; there are consonant, vowel,",
+    "misspell('garcia', rng=rng, kinds=[])": "kinds is empty",
+    "NameEncoder.load()(['Иванов'])": "'и' in it",
+    "NameEncoder.load()(['visitor 7'])": "'7' in it",
+    "NameEncoder.load()(['李'])": "letters a to z",
+    "NameEncoder.load()(['a' * 65])": "65 letters, and at most 64",
+    "NameEncoder({})": "weights has no '",
+}
+TYPE_ERRORS = {
+    # weights
+    **{
+        f"{function}(z(2, 3, 4), axis={axis})": f"axis must be an integer, got {kind}"
+        for function in ("softmax", "masked_softmax")
+        for axis, kind in [("None", "None"), ("1.0", "float"), ("'1'", "str"), ("(0, 1)", "tuple")]
+    },
+    "masked_softmax(z(1, 2), z(1, 2))": (
+        "mask must be boolean (True = may attend), got …float64; …additive one as mask == 0"
+    ),
+    "masked_softmax(z(1, 2), i([[1, 0]]))": "mask must be boolean …True = may attend…int64",
+    # scores
+    "gaussian_score(z(1, 1), z(1, 1), width='1')": "width must be a number, got str",
+    "gaussian_score(z(1, 1), z(1, 1), width=None)": "width must be a number, got NoneType",
+    "gaussian_score(z(1, 1), z(1, 1), width=True)": "width must be a number, got bool",
+    "scaled_dot_product_score(z(1, 2), z(1, 2), scale='2')": "scale must be a number, got str",
+    # attention
+    "attention(*qkv, score='dot product')": "score",
+    "attention(*qkv, score=lambda q, k: (q @ k.mT).tolist())": "score",
+    "attention(*qkv, causal=1)": "causal must be … got int",
+    "attention(*qkv, causal=None)": "causal must be … got NoneType",
+    "attention(*qkv, causal='yes')": "causal must be … got str",
+    # masks
+    "causal_mask(2.0, like=z(0))": "num_queries must be an integer, got float",
+    "causal_mask(2, '4', like=z(0))": "num_keys must be an integer, got str",
+    "causal_mask(True, like=z(0))": "num_queries must be an integer, got bool",
+    "causal_mask(2, like='numpy')": "like must be … got str",
+    "sliding_window_mask(2, window=1, like=[0.0])": "like must be … got list",
+    "sliding_window_mask(2, window=1.5)": "window must be an integer, got float",
+    "sliding_window_mask(3, window=1, causal=0)": "causal must be True or False, got int",
+    "padding_mask(xp.asarray([1.0, 2.0]), 4)": "lengths must be integers, got …float",
+    "padding_mask(xp.asarray([True, False]), 4)": "lengths must be integers, got …bool",
+    "padding_mask([1, 2], 4)": "lengths must be … got list",
+    "padding_mask(i([1]), 3, heads=1)": "heads must be True or False",
+    # heads
+    "split_heads(z(2, 4), 2.0)": "num_heads must be an integer, got float",
+    "split_heads(z(2, 4), True)": "num_heads must be an integer, got bool",
+    "merge_heads([[1.0]])": "x must be a NumPy array or a PyTorch tensor, got list",
+    # the cache
+    "KeyValueCache(window=2.0)": "window must be an integer, got float",
+    "KeyValueCache(window=True)": "window must be an integer, got bool",
+    "KeyValueCache(window=4, sinks=1.0)": "sinks must be an integer, got float",
+    "KeyValueCache().append([[1.0]], [[1.0]])": "key must be a NumPy array or a …got list",
+    # positions
+    "sinusoidal_positions(2.0, 4, like=z(0))": "num_positions must be an integer",
+    "sinusoidal_positions(2, 4, like=z(0), base='large')": "base must be a number",
+    "sinusoidal_positions(2, 4, like=[0.0])": "like must be a NumPy array or a PyTorch tensor",
+    "rotary([[1.0, 2.0]])": "x must be a NumPy array or a PyTorch tensor, got list",
+    "rotary(z(2, 4), start=0.5)": "start must be an integer",
+    "rotary(z(2, 4, 6), positions=z(4))": "positions must be integers, got …float64",
+    "rotary(z(2, 4, 6), positions=[0, 1, 2, 3])": "positions must be a NumPy array",
+    # tiles, features, hashing
+    "tiled_attention(*qkv, block_size=2.0)": "block_size must be an integer, got float",
+    "tiled_attention(*qkv, causal=1)": "causal must be True or False, got int",
+    "tiled_attention(*qkv, mask=z(3, 5))": "mask must be boolean",
+    "linear_attention(*qkv, feature_map=3)": "feature_map must be a function of an array, got 3",
+    "linear_attention(*qkv, feature_map=lambda x: x.tolist())": (
+        "feature_map(query) must be a NumPy array"
+    ),
+    "lsh_attention(*[z(6, 4)] * 2, num_buckets=2.0, seed=0)": "num_buckets must be an integer, got",
+    "lsh_attention(*[z(6, 4)] * 2, num_buckets=2, seed=0, causal=None)": (
+        "causal must be True or False"
+    ),
+    # kernels
+    "nadaraya_watson(*[z(1, 1)] * 3, kernel=abs)": "kernel must be a string, got builtin_function",
+    "nadaraya_watson(*[z(1, 1)] * 3, width='2')": "width must be a number, got str",
+    "nadaraya_watson(z(1, 1), [[1.0]], z(1, 1))": "key must be … got list",
+    # looking up
+    "KeyValueStore('ab', [1, 2])": "keys … got one string; write [key]",
+    "KeyValueStore(['a', 2], [1, 2])": "keys must be strings, got int: 2",
+    "KeyValueStore([b'a'], [1])": "keys must be strings, got bytes",
+    **{
+        f"KeyValueStore({keys}, [1.0, 2.0])": f"keys must be …{kind}"
+        for keys, kind in [
+            *(("{'a', 'b'}", "set"), ("frozenset('ab')", "frozenset"), ("None", "NoneType")),
+            *(("5", "int"), ("b'ab'", "bytes")),
+        ]
+    },
+    **{
+        f"KeyValueStore(['a', 'b'][:{count}], {values})": f"values must be …{said}"
+        for count, values, said in [
+            *((1, "['x']", "'x'"), (1, "[None]", "None"), (1, "[1j]", "1j")),
+            *((1, "{'a': 1}", "dict"), (1, "{1: 2}", "dict")),  # not the numbers that are its keys
+            *((2, "b'12'", "bytes"), (2, "{1.0, 2.0}", "set")),
+            (1, "np.ma.array([1.0], mask=[True])", "MaskedArray"),
+        ]
+    },
+    "KeyValueStore(['a', 'b'], [[1, 2], [3]])": "values … vectors of one length",
+    "KeyValueStore(['a'], xp.ones(1, dtype=xp.complex64))": "values must …complex64",
+    "ask(temperature='1')": "temperature must be a number, got str",
+    "ask(temperature=None)": "temperature must be a number, got NoneType",
+    "ask(temperature=True)": "temperature must be a number, got bool",
+    "ask(temperature=[1.0])": "temperature must be a number, got list",
+    "ask(['Alice', 3])": "queries must be strings, got int",
+    "ask([None])": "queries must be strings, got NoneType",
+    "ask([b'Alice'])": "queries must be strings, got bytes",
+    "ask(None)": "queries must be ",
+    "ask(5)": "queries must be ",
+    "ask(b'Alice')": "queries must be ",
+    "ask({'Alice'})": "queries must be ",
+    "ask(encode=lambda texts: [[1.0] for _ in texts])": "encode(texts) must be … got list",
+    "ask(score=lambda q, k: None)": "score(query, key) must be a NumPy array",
+    "ask(score=lambda q, k: [[1.0] * 8])": "score(query, key) must be a NumPy array",
+    **{
+        f"TrigramEncoder({text})": f"texts must be … {said}"
+        for before in ("", "['abc'])(")
+        for text, said in [
+            *((f"{before}'abc'", "got one string; write [text]"), (f"{before}[1]", "got int: 1")),
+            (f"{before}[None]", "got NoneType"),
+        ]
+    },
+    # names
+    "misspell(3, rng=rng)": "name must be a string, got int",
+    "misspell(None, rng=rng)": "name must be a string, got NoneType",
+    "misspell(['garcia'], rng=rng)": "name must be a string, got list",
+    "misspell('garcia', rng=rng, slips=1.5)": "slips must be an integer",
+    "misspell('garcia', rng=rng, kinds='vowel')": "kinds must be a list of strings",
+    "misspell('garcia', rng=0)": "write np.random.default_rng(0)",
+    "NameEncoder.load()('garcia')": "one string; write [text]",
+    "NameEncoder.load()([3])": "texts must be strings, got int",
+    "NameEncoder.load()([None])": "texts must be strings, got NoneType",
+}
+ROWS = [(call, ValueError, words) for call, words in VALUE_ERRORS.items()]
+ROWS += [(call, TypeError, words) for call, words in TYPE_ERRORS.items()]
+
+
+@pytest.mark.parametrize("call, error, words", ROWS, ids=[call for call, _, _ in ROWS])
+def test_it_is_turned_away_in_words(xp, call, error, words):
+    names = {name: getattr(d2lmini, name) for name in d2lmini.__all__}
+    names |= {"xp": xp, "np": np, "inf": np.inf, "nan": np.nan, "rng": np.random.default_rng(0)}
+    names["z"] = lambda *shape: xp.zeros(shape, dtype=xp.float64)
+    names["yes"] = lambda *shape: xp.ones(shape, dtype=xp.bool)
+    names["i"] = lambda numbers: xp.asarray(numbers, dtype=xp.int64)
+    store, encode = (
+        d2lmini.KeyValueStore(["a", "b"], [1.0, 2.0]),
+        d2lmini.TrigramEncoder(["a", "b"]),
+    )
+    names["ask"] = lambda query="a", **options: store.attend(query, **{"encode": encode, **options})
+    names["qkv"] = [names["z"](2, *shape) for shape in ((3, 4), (5, 4), (5, 2))]
+    said = ".*".join(re.escape(part.strip()) for part in words.split("…"))
+    with pytest.raises(error, match=said):
+        eval(call, names)
