@@ -286,7 +286,7 @@ def _run(
             raise
         except BaseException as error:  # SystemExit too: the session goes on
             outcome.error = error
-            outcome.message = _message(error)
+            outcome.message = _message(error, deadline or Deadline(1, PATIENCE))
         returned = None
     outcome.printed = printed.text
     outcome.changed = _changed_argument(exercise, case, given)
@@ -300,10 +300,10 @@ def _run(
     return outcome
 
 
-def _message(error: BaseException) -> str:
+def _message(error: BaseException, deadline: Deadline) -> str:
     """Return what an error says; an exception of the learner's own may not come to an end."""
     try:
-        with time_limit(Deadline(1, PATIENCE)):
+        with time_limit(deadline):
             return " ".join(str(error).split())
     except BaseException:
         return ""

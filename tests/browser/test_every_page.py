@@ -134,9 +134,9 @@ CUT = """[...document.querySelectorAll('article :is(pre, table)')]
     .filter(one => one.scrollWidth > one.clientWidth + 1 || one.parentElement.scrollWidth
         > one.parentElement.clientWidth + 1)
     .map(one => one.textContent.slice(0, 80))"""
-# One page of each kind: the first, two chapters, words, tables, long folds, the reference, search.
-KINDS = [PAGES[0], CHAPTERS[1], CHAPTERS[7], *map("chapters/".__add__, ("notation", "glossary"))]
-KINDS += ["chapters/stuck", "chapters/api/scores", "search"]
+# One page of each kind: the first, a chapter, words, tables, the reference, search.
+KINDS = [PAGES[0], CHAPTERS[1], *map("chapters/".__add__, ("notation", "glossary"))]
+KINDS += ["chapters/api/scores", "search"]
 VIEWS = {1280: "light", 390: "dark"}
 
 

@@ -25,6 +25,9 @@ from tests.browser.test_every_page import ALL_RULES, findings
 from tests.browser.test_storage import BLOCKED
 
 FIRST = CHAPTERS[0]
+# Of the words of all chapters the same is asked without a browser: `notebooks/test_live.py`.
+EACH_TIME = [FIRST, CHAPTERS[8]]
+ONCE_A_WEEK = [pytest.param(p, marks=pytest.mark.weekly) for p in CHAPTERS if p not in EACH_TIME]
 WHAT_CAN_BE_TRIED = ".live-bar, [data-explorable], script:-soup-contains('const off = ')"
 HIDDEN_AT_REST = {"Run": False, "Stop": True, "Reset": True}
 CDN = "https://cdn.jsdelivr.net/pyodide/"
@@ -163,7 +166,7 @@ def tab(opened, pyodide):
 
 
 @pytest.mark.usefixtures("pyodide")
-@pytest.mark.parametrize("page", CHAPTERS)
+@pytest.mark.parametrize("page", EACH_TIME + ONCE_A_WEEK)
 def test_every_live_cell_gives_what_is_stored(opened, page, record_property):
     tab = opened(page)
     found = tab.page.evaluate(RUN_ALL, PATIENCE)

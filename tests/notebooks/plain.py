@@ -6,6 +6,7 @@ tables and `$`-formulas. Each function returns what is wrong, in words that say 
 
 import re
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 READER = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin)
+parsed = cache(READER.parse)  # one text is asked many things, and those of all pages by each
 
 # What a plain reader would show as it was typed, and what to write instead.
 RAW = {
@@ -51,7 +53,7 @@ def markdown_of(notebook: dict | str) -> list[tuple[str, str]]:
 
 def lines_of(text: str):
     """Yield each run of inline tokens of a text."""
-    for token in READER.parse(text):
+    for token in parsed(text):
         if token.type == "inline":
             yield token.children
 
@@ -59,7 +61,7 @@ def lines_of(text: str):
 def raw_markup(text: str) -> list[str]:
     """Return what a plain reader would show as it was typed."""
     found = []
-    for token in READER.parse(text):
+    for token in parsed(text):
         if token.type == "fence" and token.info.startswith("{"):
             found.append(f"a directive, {token.info!r}: {RAW['a directive'][1]}")
         if token.type == "html_block" and not ALLOWED_HTML.fullmatch(token.content):
@@ -114,7 +116,7 @@ def slug(title: str) -> str:
 
 def headings(text: str) -> list[str]:
     """Return the words of the headings of a text."""
-    tokens = READER.parse(text)
+    tokens = parsed(text)
     return [
         words_of(tokens[number + 1])
         for number, token in enumerate(tokens)
@@ -129,7 +131,7 @@ def words_of(inline: Token) -> str:
 
 def formulas(text: str) -> list[str]:
     """Return the formulas on lines of their own, and those in the text."""
-    found = [token.content for token in READER.parse(text) if token.type.startswith("math_block")]
+    found = [token.content for token in parsed(text) if token.type.startswith("math_block")]
     return found + [
         token.content
         for children in lines_of(text)
@@ -193,7 +195,7 @@ def loose_captions(notebook: dict) -> list[str]:
         text = "".join(cell["source"])
         if cell["cell_type"] != "markdown" or not CAPTION.search(text):
             continue
-        blocks = [token for token in READER.parse(text) if token.level == 0 and token.nesting == 1]
+        blocks = [token for token in parsed(text) if token.level == 0 and token.nesting == 1]
         if not A_CAPTION.match(ANCHOR.sub("", text).lstrip()) or len(blocks) != 1:
             form = "**Figure 2.1.** Whole sentences."
             found.append(f"{cell['id']}: a caption has a cell of its own, of the form {form}")
@@ -211,7 +213,7 @@ def repeated_headings(notebook: dict) -> list[str]:
     for cell, text in markdown_of(notebook):
         for title in headings(text):
             slugs[slug(title)] += 1
-        tokens = READER.parse(text)
+        tokens = parsed(text)
         for number, token in enumerate(tokens):
             inside = tokens[number + 1].children if token.type == "heading_open" else []
             if any(child.type.startswith("math") for child in inside):

