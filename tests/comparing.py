@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import re
 import warnings
 
 import numpy as np
@@ -55,6 +56,11 @@ def random(xp, seed, *shape, dtype="float64"):
     """Return standard normal numbers; the same ones for every namespace."""
     numbers = np.random.default_rng(seed).standard_normal(shape)
     return xp.asarray(numbers, dtype=getattr(xp, dtype))
+
+
+def in_words(words):
+    """Return the pattern of an error's words, in which … stands for any others."""
+    return ".*".join(re.escape(part.strip()) for part in words.split("…"))
 
 
 @contextlib.contextmanager

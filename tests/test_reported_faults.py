@@ -86,8 +86,9 @@ CAUGHT = {
     "modules/test_multihead.py::test_rows_without_keys_are_zero_with_dropout_too": (
         "pytorch#152028 pytorch#189045"
     ),
-    "modules/test_multihead.py::test_a_mask_that_fits_neither_all_heads_nor_each": (
-        "pytorch#120810 xformers#1089 x-transformers#174 x-transformers#183"
+    "modules/test_errors.py::test_it_is_turned_away_in_words": (
+        "pytorch#120810 xformers#1089 x-transformers#174 x-transformers#183 detr#499 "
+        "mmaction2#1271 LLMs-from-scratch#444 bert#316"
     ),
     "modules/test_multihead.py::test_asking_for_the_weights_does_not_change_the_output": (
         "pytorch#107084 pytorch#86120 transformers#31990 transformers#36096 transformers#38750"
@@ -95,9 +96,6 @@ CAUGHT = {
     "modules/test_multihead.py::test_forward_mode": "pytorch#128971",
     "modules/test_multihead.py::test_from_torch_gives_the_same_numbers_and_gradients": (
         "pytorch#170415 pytorch#120668"
-    ),
-    "modules/test_multihead.py::test_sizes_that_do_not_fit": (
-        "detr#499 mmaction2#1271 LLMs-from-scratch#444 bert#316"
     ),
     "modules/test_multihead.py::test_the_module_is_the_function": (
         "pytorch#27623 pytorch#41070 pytorch#120793 d2l-en#2056"

@@ -55,6 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # what was found before is not lost
         left = len(files) + len(empty) - len(reports)
         reports.append(_report("", {}, _nothing(f"interrupted: {left} of {len(files)} not graded")))
+    _counted(reports)
     text = json.dumps({"notebooks": reports}, indent=1)  # in ASCII: any text can be written
     where = escaped(str(chosen.json))
     try:
@@ -176,9 +177,27 @@ def _no_result(
 
 
 def _expected(names: set[str]) -> list[Exercise]:
-    """Return all exercises of the chapters that occur."""
-    chapters = {e.chapter for e in exercises() if {e.name, e.function} & names}
+    """Return all exercises of the chapters that occur, if only by a name that is misspelt."""
+    known = {name: e.chapter for e in exercises() for name in (e.name, e.function)}
+    near = [difflib.get_close_matches(name, known, n=1, cutoff=0.8)[:1] for name in names]
+    chapters = {known[name] for [name] in filter(None, near)}
     return [exercise for exercise in exercises() if exercise.chapter in chapters]
+
+
+def _counted(reports: list[dict[str, Any]]) -> None:
+    """Let a notebook that does not say its chapter count 0 of all that the others are asked."""
+    asked = {tuple((e["name"], e["chapter"]) for e in one["exercises"]) for one in reports}
+    known = asked - {()}
+    if len(known) == 1:
+        for report in reports:
+            if report["notebook"] and not report["exercises"]:
+                status = "not reached" if report["problem"] else "missing"
+                head = report["problem"] or "not in the notebook."
+                nothing = {"status": status, "head": head, "mistake": None, "says": ""}
+                report["exercises"] = [
+                    {"name": name, "chapter": chapter, **nothing} for name, chapter in max(known)
+                ]
+                report["of"] = len(report["exercises"])
 
 
 def _named(path: str) -> list[Exercise]:

@@ -24,10 +24,11 @@ def _later(
     sign: int = 1,
     exponent: Callable[[Array, int], Array] = lambda i, d: 2 * i / d,
     added: bool = False,
+    halves: bool = False,
 ) -> Array:
     d = waves.shape[1]
     angle = sign * steps / 10_000.0 ** exponent(np.arange(d // 2), d)
-    sine, cosine = waves[:, 0::2], waves[:, 1::2]
+    sine, cosine = np.split(waves, 2, axis=1) if halves else (waves[:, 0::2], waves[:, 1::2])
     if added:
         pair = sine + np.sin(angle), cosine + np.cos(angle)
     else:
@@ -87,6 +88,17 @@ register(
                 "You added the waves of `steps` to those you have. The sine of a sum is not the "
                 "sum of the sines.",
                 lambda waves, steps: _later(waves, steps, added=True),
+            ),
+            Mistake(
+                "halves",
+                "You took the first half of a row for the sines. They alternate: a sine, its "
+                "cosine, the next sine.",
+                lambda waves, steps: _later(waves, steps, halves=True),
+                also=(
+                    lambda waves, steps: np.concatenate(
+                        [_later(waves, steps, halves=True)[:, i::2] for i in (0, 1)], axis=1
+                    ),
+                ),
             ),
             Mistake(
                 "as-they-are",
@@ -172,6 +184,11 @@ register(
                 "You paired neighbours, as the chapter does. Here the first half of the components "
                 "is paired with the second half.",
                 _interleaved,
+                also=(
+                    lambda *case: np.concatenate(
+                        [_interleaved(*case)[:, i::2] for i in (0, 1)], axis=1
+                    ),
+                ),
             ),
             Mistake(
                 "neighbours-out",
@@ -262,6 +279,10 @@ def _cross_weighed(weigh: Callable[[Array, Array], Array]) -> Callable[..., Arra
         return weigh(scores, np.arange(y.shape[1]) < lengths[:, None, None]) @ (y @ w_v)
 
     return answer
+
+
+def _shares(e: Array) -> Array:
+    return e / e.sum(axis=-1, keepdims=True)
 
 
 def _cross_filled(low: float) -> Callable[..., Array]:
@@ -381,6 +402,17 @@ register(
                 _cross_weighed(lambda scores, sees: softmax(scores) * sees),
             ),
             Mistake(
+                "what-is-left",
+                "You let the padding into the softmax and divided what is left by its sum. Where "
+                "the padding takes nearly all, 0 is divided by 0. Hide the scores before it.",
+                _cross_weighed(lambda scores, sees: _shares(softmax(scores) * sees)),
+            ),
+            Mistake(
+                "overflow",
+                "Right for small scores. exp overflows for large ones: subtract the largest first.",
+                _cross_weighed(lambda scores, sees: _shares(np.exp(scores) * sees)),
+            ),
+            Mistake(
                 "score-zero",
                 "You set the scores of the padding to 0, but exp(0) is 1. Hide them with −∞.",
                 _cross_weighed(lambda scores, sees: softmax(scores * sees)),
@@ -398,6 +430,12 @@ register(
                 lambda x, y, w_q, w_k, w_v, lengths: _cross(
                     x, y, w_q * np.sqrt(w_q.shape[-1]), w_k, w_v, lengths
                 ),
+            ),
+            Mistake(
+                "sides-exchanged",
+                "You let the tokens of y be the queries. Those of x are; y answers.",
+                lambda x, y, w_q, w_k, w_v, lengths: _cross(y, x, w_q, w_k, w_v, lengths),
+                also=(lambda x, y, *rest: _cross(y, x, *rest, mask=None),),
             ),
             Mistake(
                 "keys-returned",
@@ -431,11 +469,12 @@ def _block(
     times: int = 1,
     residual_normed: bool = False,
     bends_late: bool = False,
+    itself: bool = True,
 ) -> Callable[[int, int, int], Any]:
     """Return what builds a block, right or with one slip."""
 
     def build(d_model: int, num_heads: int, d_hidden: int) -> Any:
-        from d2lmini._torch import Tensor, nn
+        from d2lmini._torch import Tensor, nn, torch
         from d2lmini.multihead import MultiHeadAttention
 
         class Block(nn.Module):
@@ -453,7 +492,8 @@ def _block(
 
             def forward(self, x: Tensor) -> Tensor:
                 one, other = (self.norm(x) if norm else x for norm in norms)
-                collected = self.attend(one, causal=causal).output
+                mask = None if itself else torch.ones(x.shape[1], x.shape[1]).tril(-1) > 0
+                collected = self.attend(one, causal=causal, mask=mask).output
                 if in_turn:
                     middle = x + collected
                     return middle + self.work(self.norm(middle))
@@ -497,6 +537,11 @@ register(
         needs_torch=True,
         mistakes=(
             Mistake("not-causal", "You let tokens see later ones.", _block(causal=False)),
+            Mistake(
+                "not-itself",
+                "You hid each token from itself. It sees itself and those before it.",
+                _block(itself=False),
+            ),
             Mistake(
                 "in-turn",
                 "You let the feed-forward layer read what attention has added, as the chapter's "
@@ -668,8 +713,8 @@ register(
         ),
         hints=(
             "For tokens 3 1 3 2 3, the last 3 looks for what followed the 3 in the middle.",
-            "For each i, find the largest j < i with tokens[j] == tokens[i], and read "
-            "weights[i, j + 1].",
+            "For each i, find the largest j < i with tokens[j] == tokens[i]. Which column of row i "
+            "belongs to the token after that one? If i follows at once, it is i itself.",
             "Two plain loops will do. If no j is found, token i does not count.",
         ),
         solution="""\

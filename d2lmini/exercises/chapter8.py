@@ -133,6 +133,14 @@ def _shares(l1: Array, l2: Array) -> Pair:
     return np.exp(l1 - new), np.exp(l2 - new)
 
 
+def _kept_largest(largest: Callable[[Array, Array], Array]) -> Callable[..., Pair]:
+    def merge(o1: Array, l1: Array, o2: Array, l2: Array) -> Pair:
+        new = largest(l1, l2)
+        return o1 * np.exp(l1 - new) + o2 * np.exp(l2 - new), new
+
+    return merge
+
+
 def _directly(o1: Array, l1: Array, o2: Array, l2: Array) -> Pair:
     one, other = np.exp(l1), np.exp(l2)
     return (o1 * one + o2 * other) / (one + other), np.log(one + other)
@@ -219,6 +227,7 @@ register(
                 "largest",
                 "You kept the larger logarithm. The sums are added, and then comes the logarithm.",
                 lambda o1, l1, o2, l2: (_merge_outputs(o1, l1, o2, l2)[0], np.maximum(l1, l2)),
+                also=(_kept_largest(np.maximum), _kept_largest(max)),
             ),
             Mistake(
                 "logarithms-added",
@@ -268,6 +277,16 @@ def _kept(
         return keep(keys, window, sinks), keep(values, window, sinks) if keep_values else values
 
     return answer
+
+
+def _cut_first(
+    cached_key: Array, cached_value: Array, key: Array, value: Array, window: int, sinks: int
+) -> list[Array]:
+    room = window - len(key)
+    return [
+        np.concatenate([old[:sinks], old[sinks:][-room:], new])
+        for old, new in ((cached_key, key), (cached_value, value))
+    ]
 
 
 def _window_and_sinks(x: Array, window: int, sinks: int) -> Array:
@@ -325,6 +344,13 @@ register(
                 "sinks-counted",
                 "You kept window positions in all. The sinks come on top of them.",
                 _kept(lambda x, window, sinks: _window_and_sinks(x, max(window - sinks, 0), sinks)),
+                also=(
+                    _kept(
+                        lambda x, window, sinks: np.concatenate(
+                            [x[:sinks], x[sinks:][-(window - sinks) :]]
+                        )
+                    ),
+                ),
             ),
             Mistake(
                 "twice",
@@ -342,6 +368,21 @@ register(
                 "nothing-dropped",
                 "The cache grows without end. Keep `sinks` and `window` positions at most.",
                 _kept(lambda x, window, sinks: x),
+            ),
+            Mistake(
+                "first-whole",
+                "You kept all that came to an empty cache, which may be more than fits.",
+                lambda k, v, key, value, window, sinks: (
+                    _kept(_window_and_sinks)(k, v, key, value, window, sinks)
+                    if len(k)
+                    else (key, value)
+                ),
+            ),
+            Mistake(
+                "no-room",
+                "You cut the old positions to the room that the new ones leave. With no room "
+                "left, [-0:] keeps all of them; join first, and cut afterwards.",
+                _cut_first,
             ),
             Mistake(
                 "in-front",
@@ -483,6 +524,19 @@ def _not_faded(total_fades: bool, mixed_fades: bool) -> Callable[..., Tiled]:
     return attend
 
 
+def _edges_twice(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
+    j = np.arange(len(key))
+    twice = np.where((j % block_size == 0) & (j > 0), np.log(2), 0.0)
+    output = attention(query, key, value, causal=True, bias=twice).output
+    return output, _tiles(len(query), block_size)
+
+
+def _whole_blocks(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
+    output, blocks = attention(query, key, value, causal=True).output, len(query) // block_size
+    kept = [output[i * block_size : (i + 1) * block_size] for i in range(blocks)]
+    return np.concatenate(kept), blocks * (blocks + 1) // 2
+
+
 def _undivided(query: Array, key: Array, value: Array, block_size: int) -> Tiled:
     scores = query @ key.T / np.sqrt(key.shape[-1])
     scores = np.where(np.tri(len(query)) > 0, scores, -np.inf)
@@ -536,6 +590,18 @@ register(
                 "Every query sees all keys.",
                 _seen_as(lambda i, j, block: j >= 0, tiles=lambda n, block: (-(-n // block)) ** 2),
                 also=(_seen_as(lambda i, j, block: j >= 0),),
+            ),
+            Mistake(
+                "edges-twice",
+                "The first key of a block is counted in the block before, too. A slice ends before "
+                "its second number.",
+                _edges_twice,
+            ),
+            Mistake(
+                "rest-left-out",
+                "You left out the queries at the end that fill no whole block. The last may be "
+                "shorter.",
+                _whole_blocks,
             ),
             Mistake(
                 "not-itself",
@@ -725,6 +791,13 @@ register(
                 "exp",
                 "You used exp for all numbers. Where x is positive the features are x + 1.",
                 _recurrent_slip(features=np.exp),
+            ),
+            Mistake(
+                "relu",
+                "You took 0 for the features of all negative numbers, so nothing may be left to "
+                "divide by. They are exp(x).",
+                _recurrent_slip(features=lambda x: np.maximum(x, 0)),
+                also=(_recurrent_slip(features=lambda x: np.where(x > 0, x + 1, 0)),),
             ),
             Mistake(
                 "no-plus-one",

@@ -154,7 +154,8 @@ register(
             ),
             Mistake(
                 "after-softmax",
-                "The padding lost its weight after the softmax, so the rows no longer sum to 1.",
+                "The padding hands nothing over, but it took part in the softmax, so the weights "
+                "of the rest no longer sum to 1.",
                 lambda query, key, value, lengths: (
                     softmax(_scores(query, key)) * _sees(key, lengths) @ value
                 ),
@@ -374,7 +375,7 @@ register(
             ),
             Mistake(
                 "joined-by-or",
-                "Every key is seen, because every key satisfies one of the two conditions. It must "
+                "Every key is seen, as if one of the two conditions were enough. A key must "
                 "satisfy both.",
                 lambda num_queries, num_keys, window: np.ones((num_queries, num_keys), dtype=bool),
             ),

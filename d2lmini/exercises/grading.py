@@ -495,7 +495,8 @@ def _compare(
             continue
         precision = 3 if show_value(mine) != show_value(right) else 9
         rows = [("expected", show_value(right, precision)), ("got", show_value(mine, precision))]
-        if mine.shape == right.shape and any(len(text.splitlines()) > 3 for _, text in rows):
+        long = any(len(text.splitlines()) > 3 for _, text in rows)
+        if long and mine.shape == right.shape and not _close(mine, right):
             rows.append(("differ first", _first_difference(mine, right)))
         return Result(exercise.name, "wrong", head, (*shown, *rows), tables=_tables(mine, right))
     return None
@@ -505,9 +506,9 @@ def _first_difference(mine: np.ndarray, right: np.ndarray) -> str:
     """Write the first numbers that differ, which a long table may hide."""
     same = np.isclose(mine, right, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
     place = tuple(int(i) for i in np.argwhere(~same)[0])
-    want, have = (show_value(x[place], 3) for x in (right, mine))
+    want, have = (show_value(np.asarray(x[place]), 3) for x in (right, mine))
     if want == have:
-        want, have = (show_value(x[place], 9) for x in (right, mine))
+        want, have = (show_value(np.asarray(x[place]), 9) for x in (right, mine))
     return f"at {list(place)}: expected {want}, got {have}"
 
 
@@ -757,6 +758,8 @@ def _explained(
     deadline = Deadline(SECONDS, PATIENCE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if _agrees(exercise, exercise.reference, cases, whole):
+            return ""  # the numbers are right: what is wrong is their kind
         for says, other in variations(exercise):
             if _agrees(exercise, other, cases, whole):
                 return says

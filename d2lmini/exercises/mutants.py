@@ -233,7 +233,10 @@ def _changes(node: ast.AST, names: tuple[str, ...]) -> Iterator[Change]:
         getattr(node, "ctx", ast.Load()), ast.Load
     ):
         if isinstance(node, ast.Tuple | ast.List) and len(node.elts) > 1:
-            words = f"{' and '.join(map(_words, node.elts[::-1]))} came in this order"
+            parts = [_words(part) for part in node.elts[::-1]]
+            words = f"{' and '.join(parts)} came in this order"
+            if len({*parts}) < len(parts):
+                words = "a pair came in the reverse order"
             yield "order", words, _with(node, elts=node.elts[::-1])
     elif isinstance(node, ast.For | ast.comprehension):
         if "forward" not in ast.unparse(node.iter):

@@ -5,6 +5,7 @@ on the way, is changed as a whole; the rest is what `mutants` does to the syntax
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from types import CodeType
@@ -22,6 +23,7 @@ __all__ = ["related", "variations"]
 # What may be done to a thing that has a name: an argument, a value on the way, or the result. The
 # words follow "is" or "were".
 
+TURNED = {"sin(": "cos(", "cos(": "sin("}
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -160,11 +162,12 @@ def variations(exercise: Exercise) -> Iterator[tuple[str, Callable[..., Any]]]:
     for kind, words, _, _ in changed(tree, names):
         if kind != "int8":
             yield f"It is as if {words}.", _function(_compiled(tree), exercise.function)
-    turned = exercise.solution.replace("sin(", "\0").replace("cos(", "sin(").replace("\0", "cos(")
-    yield (
-        "It is as if sin and cos were exchanged.",
-        _function(_compiled(ast.parse(turned)), exercise.function),
-    )
+    if "sin(" in exercise.solution:
+        turned = re.sub(r"sin\(|cos\(", lambda one: TURNED[one[0]], exercise.solution)
+        yield (
+            "It is as if sin and cos were exchanged.",
+            _function(_compiled(ast.parse(turned)), exercise.function),
+        )
     for body, i, name in places:
         for other in names if name in exercise.arguments and i == 0 else ():
             if other in exercise.arguments and other != name:

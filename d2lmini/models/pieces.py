@@ -59,9 +59,13 @@ class BytePieces:
 
         Raises
         ------
+        TypeError
+            If the text is none.
         ValueError
             If a letter of the text is half of a surrogate pair, or has a byte that is no piece.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"text must be a str, got {type(text).__name__}")
         self._check(text)
         return [self.id[piece] for word in _words(text) for piece in self._joined(word)]
 
@@ -70,7 +74,16 @@ class BytePieces:
         return -(-len(text) // self.longest)
 
     def decode(self, ids: Sequence[int]) -> bytes:
-        """Return the bytes of some pieces; a piece may end within a letter."""
+        """Return the bytes of some pieces; a piece may end within a letter.
+
+        Raises
+        ------
+        ValueError
+            If a number is that of no piece.
+        """
+        for i in ids:
+            if not 0 <= i < len(self.pieces):
+                raise ValueError(f"ids must be from 0 to {len(self.pieces) - 1}, got {i}")
         return bytes(BYTES[letter] for i in ids for letter in self.pieces[i])
 
     def _check(self, text: str) -> None:

@@ -671,7 +671,9 @@ def test_an_error_that_never_ends_its_message(monkeypatch):
         raise Endless
 
     monkeypatch.setattr(grading, "SECONDS", 0.2)
+    began = time.thread_time()
     report(raises, "error", "raised Endless")
+    assert time.thread_time() - began < 10, "all messages of a round share its time"
 
 
 def test_a_result_larger_than_any_memory_that_takes_none():

@@ -96,6 +96,11 @@ def test_a_known_mistake_comes_first_and_of_two_results_one_is_named():
     assert result.says == "Of output: Your result is of the opposite sign."
 
 
+def test_right_numbers_of_the_wrong_kind_are_explained_by_nothing_else():
+    result = grade(lambda *case: float(np.prod(case)) * 2, name="cache_bytes")
+    assert "wrong kind" in str(result) and result.says == ""
+
+
 @pytest.mark.filterwarnings("ignore")  # of the compiler, about what makes no sense
 @pytest.mark.parametrize("exercise", [on(exercise) for exercise in EXERCISES])
 def test_there_is_much_to_try_and_each_has_a_sentence(exercise):

@@ -53,6 +53,29 @@ def elsewhere(tmp_path_factory, monkeypatch):
     monkeypatch.chdir(tmp_path_factory.mktemp("called_here"))
 
 
+def test_what_does_not_say_its_chapter_counts_none_of_all_that_the_others_are_asked(tmp_path):
+    write(tmp_path / "right.ipynb", solved(find("one_hot")))
+    write(tmp_path / "renamed.ipynb", solved(find("one_hot")).replace("one_hot", "mine"))
+    (tmp_path / "half.ipynb").write_text('{"cells": [')
+    main(["grade", str(tmp_path)])
+    reports = json.loads(Path("grades.json").read_text())["notebooks"]
+    names = [e.name for e in exercises(1)]
+    assert [[e["name"] for e in one["exercises"]] for one in reports] == [names] * 3
+    counts = {one["notebook"]: (one["passed"], one["of"]) for one in reports}
+    all_of_them = len(names)
+    assert counts == {
+        "half.ipynb": (0, all_of_them),
+        "renamed.ipynb": (0, all_of_them),
+        "right.ipynb": (1, all_of_them),
+    }
+    near = write(tmp_path / "near.ipynb", solved(find("one_hot")).replace("one_hot", "one_hott"))
+    found = grade_notebook(near)["exercises"][0]
+    assert (found["name"], found["head"]) == (
+        "one_hot",
+        "not in the notebook; is 'one_hott' meant for it?",
+    )
+
+
 @pytest.mark.parametrize("chapter", [1, pytest.param(5, marks=on(find("CausalHeads")).marks)])
 def test_a_chapter_with_all_solutions(tmp_path, chapter):
     cells = [solved(exercise) for exercise in exercises(chapter)]

@@ -228,6 +228,12 @@ def test_a_text_without_blanks_takes_time_in_proportion_to_its_length():
     assert len(cut.encode("ab" * 100_000)) == 25_000
 
 
+@pytest.mark.parametrize("unknown", [-1, len(LETTERS), 10**9])
+def test_the_number_of_no_piece_is_refused(unknown):
+    with pytest.raises(ValueError, match=f"ids must be from 0 to 255, got {unknown}"):
+        BytePieces(LETTERS, []).decode([0, unknown])
+
+
 def test_a_letter_that_is_no_piece_is_named():
     cut = BytePieces([letter for byte, letter in enumerate(LETTERS) if byte != 4], [])
     with pytest.raises(ValueError, match=r"'\\x04', at index 8, has a byte that is no piece"):
