@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from importlib.metadata import entry_points
 
 import numpy as np
@@ -22,6 +23,7 @@ from d2lmini.testing import (
 )
 from d2lmini.testing.__main__ import main
 from d2lmini.testing.museum import attend, combine, merge, score, split
+from d2lmini.testing.report import Report
 
 with_part = functools.partial(functools.partial, attend)
 dice = np.random.default_rng(4)
@@ -416,6 +418,8 @@ def test_what_cannot_be_attention_is_said_in_words(function, words):
         ({"corner": "left"}, "corner must be one of"),
         ({"arrays": "mxnet"}, "arrays must be one of"),
         ({"no_keys": "nan"}, "no_keys must be one of"),
+        ({"always_causal": "yes"}, "always_causal must be one of"),
+        ({"width": 0}, "width must be a whole number from 1 on; got 0"),
     ],
 )
 def test_an_unknown_convention_is_refused(said, error):
@@ -423,9 +427,39 @@ def test_an_unknown_convention_is_refused(said, error):
         check_attention(attention, **said)
 
 
-def test_what_is_no_function_is_refused():
-    with pytest.raises(TypeError, match="attend must be a function, got int"):
-        check_attention(3)
+@pytest.mark.parametrize("thing, got", [(3, "int"), (Report, "the class Report")])
+def test_what_is_no_function_is_refused(thing, got):
+    with pytest.raises(TypeError, match=f"attend must be a function, got {got}"):
+        check_attention(thing)
+
+
+def swallowing(query, key, value, mask=None, **options):
+    return attention(query, key, value, mask=mask)[0]
+
+
+def test_a_name_that_is_taken_and_not_read_is_no_argument():
+    report = check_attention(swallowing)
+    assert not report and report.conventions["causal"] == "no such argument", report
+
+    def reading(query, key, value, **options):  # of the same kind, and it looks too far
+        return attention(query, key, value, mask=np.tri(query.shape[-2], key.shape[-2], 1) > 0)[0]
+
+    def choosing(*inputs, **options):
+        return (reading if options.get("causal") else swallowing)(*inputs, **options)
+
+    assert "a_later_token_changes_nothing" in check_attention(choosing).names
+
+
+def test_what_is_unusual_is_said():
+    def half(query, key, value):
+        return attention(query, key, value)[0].astype(np.float16)
+
+    def slow(query, key, value):
+        time.sleep(0.1)
+        return attention(query, key, value)[0]
+
+    assert "float16 returned" in check_attention(half).conventions["precision"]
+    assert "slow" in check_attention(slow).conventions["time"]
 
 
 @pytest.mark.skipif(not TORCH, reason="these are PyTorch's")
@@ -552,11 +586,27 @@ def test_the_command_says_what_is_broken_and_ends_so(capsys, tmp_path):
         ("no_such_module:attention", "cannot be imported"),
         ("d2lmini:no_such_name", "has no no_such_name"),
         ("d2lmini:__name__", "is no function, but str"),
+        ("pathlib:Path", "is a class"),
+        ("no_such_folder/mine.py:wrong", "there is no file"),
+        ("FOLDER/mine.py:wrong", "cannot be imported: SyntaxError"),
     ],
 )
-def test_the_command_says_in_a_line_what_it_cannot_find(name, words, capsys):
-    assert main([name]) == 2
+def test_the_command_says_in_a_line_what_it_cannot_find(name, words, capsys, tmp_path):
+    (tmp_path / "mine.py").write_text("def (")
+    assert main([name.replace("FOLDER", str(tmp_path))]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_two_files_of_one_name_are_two(capsys, tmp_path):
+    for folder, scale in ("right", 1), ("wrong", 2):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(
+            "from d2lmini import attention\n\ndef mine(query, key, value):\n"
+            f"    return attention({scale} * query, key, value)\n"
+        )
+    assert main([f"{tmp_path}/right/mine.py:mine"]) == 0
+    assert main([f"{tmp_path}/wrong/mine.py:mine"]) == 1
+    capsys.readouterr()
 
 
 def test_the_plugin_makes_a_test_of_each_invariant(tmp_path):

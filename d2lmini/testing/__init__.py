@@ -1,5 +1,6 @@
 """Is this attention right? What must hold for every attention, run on your own (chapter 9)."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ from d2lmini.testing.invariants import (
 from d2lmini.testing.language import check_language_model
 from d2lmini.testing.museum import EXHIBITS, Exhibit, named
 from d2lmini.testing.report import Finding, Report
-from d2lmini.testing.subject import LAYOUTS, MEANINGS, BadAnswer, Subject
+from d2lmini.testing.subject import LAYOUTS, MEANINGS, BadAnswer, Subject, in_words
 
 __all__ = [
     "EXHIBITS",
@@ -33,6 +34,7 @@ __all__ = [
     "check_language_model",
 ]
 
+SLOW = 1.0  # second, where 0.05 is usual
 TOLERANCE = {"float16": 0.06, "float32": 1e-4, "float64": 1e-9}
 
 
@@ -94,7 +96,9 @@ def check_attention(
     Raises
     ------
     ValueError
-        For a convention or a name that is not known.
+        For a convention or a name that is not known, and a size below 1.
+    TypeError
+        For what cannot be called, and for a class.
 
     Examples
     --------
@@ -110,12 +114,22 @@ def check_attention(
     """
     if not callable(attend):
         raise TypeError(f"attend must be a function, got {type(attend).__name__}")
+    if isinstance(attend, type):
+        raise TypeError(
+            f"attend must be a function, got the class {attend.__name__}: make one of it"
+        )
     _known("arrays", arrays, (None, "numpy", "torch", "jax"))
     _known("layout", layout, (None, *LAYOUTS))
     _known("mask", mask, (None, *MEANINGS))
     _known("corner", corner, ("bottom-right", "top-left"))
     _known("no_keys", no_keys, ("zero", "any"))
-    title = _title(attend)
+    _known("always_causal", always_causal, (None, True, False))
+    for what, size in (("width", width), ("heads", heads)):
+        if size is not None and (not isinstance(size, int) or size < 1):
+            raise ValueError(f"{what} must be a whole number from 1 on; got {size!r}")
+    if names is not None and not isinstance(names, Mapping):
+        raise TypeError(f'names must be a mapping, as {{"mask": "bias"}}; got {names!r}')
+    title, began = _title(attend), time.perf_counter()
     try:
         f = Subject(
             attend,
@@ -133,7 +147,7 @@ def check_attention(
     except BadAnswer as error:
         says = "It can be called with query, key and value."
         advice = "If it wants other arrays, say so: arrays=, layout=, names=, width=, heads=."
-        uncalled = Finding("it_can_be_called", says, "no mask", {}, "an output", _said(error))
+        uncalled = Finding("it_can_be_called", says, "no mask", {}, "an output", in_words(error))
         return Report(title, (uncalled,), advice=advice)
     broken: dict[str, Finding] = {}
     held: list[str] = []
@@ -148,6 +162,8 @@ def check_attention(
         exhibit = named(f, broken) if broken and score is scaled_dot_product else None
         advice = _advice(f, broken)
     found = f.conventions()
+    if (seconds := time.perf_counter() - began) > SLOW:
+        found["time"] = f"{seconds:.1f} s, which is slow for inputs as small as these"
     return Report(title, tuple(broken.values()), tuple(held), tuple(idle), found, exhibit, advice)
 
 
@@ -160,10 +176,6 @@ def _known(name: str, value: Any, values: tuple[Any, ...]) -> None:
 def _title(attend: Callable[..., Any]) -> str:
     inner = getattr(attend, "func", attend)  # of a partial
     return getattr(inner, "__name__", type(inner).__name__)
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
 def _smallest(f: Subject, invariant: Invariant) -> tuple[Finding | None, bool]:
@@ -190,7 +202,7 @@ def _first(f: Subject, invariant: Invariant, sizes: Sizes) -> tuple[Finding | No
                 )
     except Exception as error:
         shapes = ", ".join(f"{what} {was.shape}" for what, _, was, _ in f.calls)
-        return Finding(name, says, f"called with {shapes}", {}, "an output", _said(error)), True
+        return Finding(name, says, f"called with {shapes}", {}, "an output", in_words(error)), True
     return None, tried
 
 

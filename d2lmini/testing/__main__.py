@@ -1,10 +1,11 @@
 """Check functions from the shell: ``python -m d2lmini.testing MODULE:FUNCTION…``."""
 
 import argparse
-import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from d2lmini._terminal import careful_output
@@ -30,11 +31,15 @@ def found(name: str) -> Callable[..., Any]:
     place, colon, function = name.partition(":")
     if not colon or not function:
         raise ValueError(f"{name!r} should be module:function, as in mypackage.layers:attention")
-    sys.path.insert(0, str(Path(place).resolve().parent if place.endswith(".py") else Path.cwd()))
+    path = Path(place).resolve()
+    if place.endswith(".py") and not path.is_file():
+        raise ValueError(f"there is no file {place}")
+    sys.path.insert(0, str(path.parent if place.endswith(".py") else Path.cwd()))
     try:
-        thing: Any = importlib.import_module(Path(place).stem if place.endswith(".py") else place)
-    except ImportError as error:
-        raise ValueError(f"{place} cannot be imported: {error}") from error
+        thing: Any = _file(path) if place.endswith(".py") else importlib.import_module(place)
+    except Exception as error:
+        why = error if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        raise ValueError(f"{place} cannot be imported: {why}") from error
     finally:
         sys.path.pop(0)
     for part in function.split("."):
@@ -43,7 +48,18 @@ def found(name: str) -> Callable[..., Any]:
         thing = getattr(thing, part)
     if not callable(thing):
         raise ValueError(f"{name} is no function, but {type(thing).__name__}")
+    if isinstance(thing, type):
+        raise ValueError(f"{name} is a class: name a function, or an object made of it")
     return thing
+
+
+def _file(path: Path) -> ModuleType:
+    """Import this file, even if another of its name has been imported."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def conventions(parser: argparse.ArgumentParser) -> None:

@@ -70,6 +70,8 @@ def attend(
     **other: Callable[..., Any],
 ) -> tuple[Array, Array]:
     """Put the parts together, some of them exchanged."""
+    for unknown in other.keys() - PARTS.keys():
+        raise TypeError(f"attend() got an unexpected keyword argument {unknown!r}")
     do = PARTS | other
     q, k, v = (do["split"](x, heads) for x in (query, key, value))
     scores = do["score"](q, k)
@@ -203,6 +205,11 @@ class Exhibit:
     def __call__(self, *arrays: Array, **rule: Any) -> tuple[Array, Array]:
         """Make the mistake."""
         return self.function(*arrays, **rule, **self.parts)
+
+    def __str__(self) -> str:
+        """Say which it is, and what it does."""
+        where = f"{self.where} of the museum" if self.where.startswith("exhibit") else self.where
+        return f"It is “{self.name}”{f' ({where})' if where else ''}: {self.shows}."
 
 
 def _exhibit(name: str, shows: str, where: str = "", **parts: Callable[..., Any]) -> Exhibit:

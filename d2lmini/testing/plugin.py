@@ -36,7 +36,7 @@ class AttentionInvariant(pytest.Item):
             pytest.skip("the function gives no occasion to try it")
         for finding in self.report:
             if finding.name in (name, "it_can_be_called"):
-                words = [str(finding), self.report.advice]
+                words = [str(finding), str(self.report.exhibit or ""), self.report.advice]
                 raise AssertionError("\n".join(filter(None, words)))
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> str:
@@ -75,7 +75,8 @@ def _check_attention() -> Callable[..., None]:
     """Return a function that fails a test if an attention breaks an invariant."""
 
     def check(attend: Callable[..., Any], **said: Any) -> None:
-        report = check_attention(attend, **said)
-        assert not report, report
+        __tracebackhide__ = True
+        if report := check_attention(attend, **said):
+            raise AssertionError(str(report))  # the whole of it, which assert would shorten
 
     return check

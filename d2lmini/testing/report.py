@@ -108,10 +108,7 @@ class Report(Sequence[Finding]):
             yield f"✗ {self.subject} breaks {len(self)} of {tried} invariants."
         yield from map(str, self.findings)
         if self.exhibit:
-            where = self.exhibit.where
-            where = f"{where} of the museum" if where.startswith("exhibit") else where
-            place = f" ({where})" if where else ""
-            yield f"  It is “{self.exhibit.name}”{place}: {self.exhibit.shows}."
+            yield f"  {self.exhibit}"
         if self.advice:
             yield f"  {self.advice}"
         if self.idle:

@@ -53,6 +53,12 @@ class BadAnswer(ValueError):
     """What a function returned is no output of attention."""
 
 
+def in_words(error: Exception) -> str:
+    """Return what went wrong, in a line: an answer that is none speaks for itself."""
+    words = " ".join(str(error).split())[:300]
+    return words if isinstance(error, BadAnswer) else f"{type(error).__name__}: {words}"
+
+
 class Subject:
     """A function, called as ``f(query, key, value, mask=…, causal=…, heads=…)``.
 
@@ -368,8 +374,12 @@ class Subject:
             self.dtype = self.precision = np.float32
             return self._find_out(arrays, layout, mask, always)
         if not tried:
-            said = {KINDS[kind]: f"{type(e).__name__}: {e}" for kind, e in failed.items()}
-            raise BadAnswer("; ".join(f"with {kind}: {words}" for kind, words in said.items()))
+            bad = {kind: e for kind, e in failed.items() if isinstance(e, BadAnswer)}
+            said: dict[str, list[str]] = {}
+            for kind, e in (bad or failed).items():
+                said.setdefault(in_words(e), []).append(KINDS[kind])
+            each = [f"with {' and '.join(kinds)}: {words}" for words, kinds in said.items()]
+            raise BadAnswer("; ".join(each))
         self.arrays, self.layout, self.rectangles, self.wide = max(tried)[-1]
         self._find_causal(always)
         self._find_mask(mask)
@@ -386,20 +396,35 @@ class Subject:
         self.names |= names
 
     def _forget_guesses(self, written: Mapping[str, Any]) -> None:
-        """Forget a name that nobody has written down and that ``**options`` refuses."""
-        if written:
-            for kind, name in self.names.items():
-                if name and name not in written:
-                    tiny = np.ones((1, 1, 1))
-                    value = {"heads": 1, "causal": True, "mask": np.ones((1, 1), bool)}[kind]
-                    for make in (np.asarray, _as_tensor):
-                        try:
-                            self.function(*map(make, (tiny, tiny, tiny)), **{name: value})
-                        except TypeError as error:
-                            if f"argument {name!r}" in str(error):
-                                self.names[kind] = None
-                        except Exception:  # said of something else
-                            continue
+        """Forget a name that nobody has written down, if ``**options`` does not read it."""
+        hides_one = np.tile([False, True, True], (3, 1))
+        values = {"heads": 2, "causal": True, "mask": hides_one}
+        for kind, name in self.names.items():
+            if written and name and name not in written and not self._reads(name, values[kind]):
+                self.names[kind] = None
+
+    def _reads(self, name: str, value: Any) -> bool:
+        """Tell whether a name is taken, and not only because every name is."""
+        shapes = (1, 3, 2), (1, 1, 3, 2)  # so long that one may look too far
+        for make, shape in itertools.product((np.asarray, _as_tensor), shapes):
+
+            def call(make: Any = make, shape: Any = shape, **options: Any) -> Array:
+                x = np.arange(6.0).reshape(shape)
+                inputs = (make(x.copy()) for _ in range(3))
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    return _taken_apart(self.function(*inputs, **options))[0]
+
+            try:
+                said = call(**{name: make(value) if isinstance(value, np.ndarray) else value})
+            except Exception as error:
+                if isinstance(error, TypeError) and f"argument {name!r}" in str(error):
+                    return False
+                continue  # said of something else
+            with contextlib.suppress(Exception):
+                if np.array_equal(said, call()):
+                    return not np.array_equal(said, call(no_such_argument=value))
+        return True
 
     def _find_causal(self, always: bool | None) -> None:
         """Find out whether a function without such an argument is causal all the same."""
@@ -451,6 +476,7 @@ class Subject:
         causal = self.causal[0]
         output, _ = self(q, k, v, causal=causal, heads=s.heads)
         right = self.definition(q, k, v, causal=causal, heads=s.heads)
+        self.returned = output.dtype
         error = np.abs(output - right).max()
         self.exactness = 1e-4 if 1e-9 < error < 1e-5 else 0.0
         self.dtype = np.float16
@@ -493,6 +519,8 @@ class Subject:
             said["precision"] = "single only"
         elif self.exactness:
             said["precision"] = "computed in single precision"
+        elif self.returned != self.precision:
+            said["precision"] = f"{self.returned} returned for float64"
         if not self.takes_half:
             said["half precision"] = "not taken"
         if self.no_keys != "zero":
