@@ -169,8 +169,8 @@ class AttentionExplorer:
             separators=(",", ":"),
         )
         return (
-            f'<div class="d2lmini-explorer d2lmini-table" data-explorer="{escape(data)}" {OWN_KEYS}>'
-            f"{table_style()}"
+            f'<div class="d2lmini-explorer d2lmini-table" data-explorer="{escape(data)}" '
+            f"{OWN_KEYS}>{table_style()}"
             '<div class="d2lmini-scroll" tabindex="0" role="group" aria-label="Attention weights">'
             "<table><caption>Attention weights (rows: queries, columns: keys)"
             f"</caption><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
