@@ -56,9 +56,12 @@ def configure(app, config) -> None:
 
 
 def description(doctree) -> str:
-    """Return the first paragraph of a page, cut between words."""
-    first = next(iter(doctree.findall(nodes.paragraph)), None) if doctree else None
-    text = " ".join(first.astext().split()) if first else ""
+    """Return the first paragraph of a page, and the next if it is a question; cut between words."""
+    text = ""
+    for paragraph in doctree.findall(nodes.paragraph) if doctree else ():
+        text = " ".join([text, *paragraph.astext().split()]).strip()
+        if not text.endswith("?"):
+            break
     return text if len(text) <= LONGEST else text[:LONGEST].rsplit(" ", 1)[0] + " …"
 
 

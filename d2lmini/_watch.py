@@ -157,7 +157,7 @@ class Watch(TorchFunctionMode):
         if not self.running and not self.anywhere:
             return func(*args, **kwargs)  # not of the model
         asks = self.running[-1][0] if self.running else None
-        name = self.names[asks] if asks else ""
+        name = self.names[asks] if asks is not None else ""  # a module may have a length of 0
         if func in DOT_PRODUCT:
             output = func(*args, **kwargs)
             heads = _unpacked_heads(asks, output)

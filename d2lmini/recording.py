@@ -123,6 +123,9 @@ def _heads_of(
                 f"without: the model has no module {name!r}; record it once, and take a name from "
                 "record.names"
             )
+        if not isinstance(without[name], Sequence):
+            given = type(without[name]).__name__
+            raise TypeError(f"without[{name!r}] must be a list of heads, such as [3]; got {given}")
     return {
         name: [whole_number(f"without[{name!r}]", head, at_least=0) for head in heads]
         for name, heads in without.items()

@@ -27,7 +27,8 @@ def read_panels(
         raise ValueError(f"mean must be 'heads', 'layers' or 'both'; got {mean!r}")
     if isinstance(matrices, list | tuple) and all(part is None for part in matrices):
         raise ValueError(
-            f"{name} is an empty {type(matrices).__name__}: most likely a fused kernel returned no "
+            f"{name} is {'a' if matrices else 'an empty'} {type(matrices).__name__}"
+            f"{' of None' if matrices else ''}: most likely a fused kernel returned no "
             "weights. Record them: with record_attention(model) as record: model(...), and show "
             "the record"
         )

@@ -36,6 +36,7 @@ def show_attention_lines(
     keys: Sequence[Any] | None = None,
     *,
     query: int | None = None,
+    item: int | None = None,
     font: Any = None,
     alt: str | None = None,
     show: bool = True,
@@ -54,6 +55,8 @@ def show_attention_lines(
     query : int, optional
         The position of one query to single out: the lines of the others fade, and the weights of
         this one are written beside the keys.
+    item : int, optional
+        Which item of a batch, where `weights` is a record or has a batch axis.
     font : str, list of str or rcParams, optional
         A face that has all characters of the tokens, or your settings: see `show_heatmaps`.
     alt : str, optional
@@ -86,7 +89,7 @@ def show_attention_lines(
     >>> shown.alt
     'Attention as lines from 2 queries to 2 keys. Query “cat” has weights: “the” 0.40, “cat” 0.60.'
     """
-    values, visible, *_ = read_panels(weights, name="weights")
+    values, visible, *_ = read_panels(weights, item, name="weights")
     if values.shape[:2] != (1, 1):
         recorded = hasattr(weights, "unseen")
         shape = values.shape if recorded else np.shape(weights)

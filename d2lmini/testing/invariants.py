@@ -35,6 +35,7 @@ SMALLER = [
     Sizes(1, 1, 2, 3, 2, 1),
     Sizes(1, 2, 2, 3, 2, 1),
     Sizes(2, 1, 2, 3, 2, 1),
+    Sizes(1, 1, 4, 4, 1, 1),
     Sizes(2, 2, 3, 4, 2, 1),
 ]
 
@@ -220,12 +221,35 @@ def it_is_the_definition(f: "Subject", s: Sizes) -> Iterator[Trial]:
             right = f.definition(q, k, v, **rule, heads=s.heads)
             found, _ = f(q, k, v, **rule, heads=s.heads)
             yield Trial(found, right, words + said, given(q, k, v, **rule))
+    if f.rectangles and s.queries != s.keys:  # where a sequence asks itself, it may go another way
+        for words, rule in rules(f, square(s)):
+            q, k, v = some(f, square(s))
+            found, _ = f(q, k, v, **rule, heads=s.heads)
+            right = f.definition(q, k, v, **rule, heads=s.heads)
+            yield Trial(found, right, f"{words}, as many keys as queries", given(q, k, v, **rule))
+    yield from shared_heads(f, s)
     if f.masks == "any" and f.meaning == "additive" and False in f.causal:
         q, k, v = some(f, s)
         mask = f.array(-0.5 * np.abs(np.arange(s.queries)[:, None] - np.arange(s.keys)))
         found, _ = f(q, k, v, mask=mask, heads=s.heads)
         right = f.definition(q, k, v, mask, heads=s.heads)
         yield Trial(found, right, "numbers added to the scores", given(q, k, v, mask=mask))
+
+
+def shared_heads(f: "Subject", s: Sizes) -> Iterator[Trial]:
+    """Four heads of queries share two of keys, if the function takes them: pairs lie together."""
+    if s.heads == 1 or f.fixed or "heads" not in f.layout:
+        return
+    q, k, v = some(f, s._replace(heads=4))
+    k, v = (x[..., : x.shape[-1] // 2].copy() for x in (k, v))
+    try:
+        found, _ = f(q, k, v, causal=f.causal[0], heads=4, key_heads=2)
+    except Exception:  # it takes as many of both
+        return
+    each = (np.repeat(x.reshape(*x.shape[:2], 2, -1), 2, axis=2) for x in (k, v))
+    all_k, all_v = (x.reshape(*x.shape[:2], -1) for x in each)
+    right = f.definition(q, all_k, all_v, causal=f.causal[0], heads=4)
+    yield Trial(found, right, "four heads share two of the keys", given(q, k, v))
 
 
 def weights_sum_to_one(f: "Subject", s: Sizes) -> Iterator[Trial]:

@@ -187,7 +187,10 @@ class Subject:
         further: Mapping[str, Any],
     ) -> tuple[Array, Array | None]:
         self.head_count = heads
-        arguments = [self._native(self.lay(self._laid(x, heads))) for x in (query, key, value)]
+        further = {**further}
+        shared = further.pop("key_heads", heads)
+        each = ((query, heads), (key, shared), (value, shared))
+        arguments = [self._native(self.lay(self._laid(x, h))) for x, h in each]
         options: dict[str, Any] = {}
         if mask is not None:
             said = self._mask(mask, query, key)
@@ -211,7 +214,7 @@ class Subject:
             result = self.function(*arguments, **options)
         output, weights = _taken_apart(result)
         joined = self._joined(output)
-        wanted = (*query.shape[:-1], value.shape[-1])
+        wanted = (*query.shape[:-1], value.shape[-1] // shared * heads)
         if joined.shape != wanted:
             raise BadAnswer(f"the output has shape {output.shape}; {self._shape(wanted, heads)}")
         return joined, weights
