@@ -1,6 +1,7 @@
 """``AttentionWall``: what heads do, in words and numbers; the wall itself, in Chromium."""
 
 import re
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -88,9 +89,9 @@ def test_without_scripts_a_table_stays(weights):
     assert "Run this cell to see the wall." in left
 
 
-def test_in_a_browser_it_says_and_sorts_what_python_finds(weights, request, tmp_path):
-    pytest.importorskip("playwright")
-    page = request.getfixturevalue("chromium").new_page()
+@pytest.mark.skipif(find_spec("playwright") is None, reason="Playwright brings the browser")
+def test_in_a_browser_it_says_and_sorts_what_python_finds(weights, chromium, tmp_path):
+    page = chromium.new_page()
     wall = AttentionWall(weights, WORDS)
     page.goto(wall.save(tmp_path / "wall.html").as_uri())
     heads = page.locator(".d2lmini-heads button")
