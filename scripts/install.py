@@ -27,10 +27,12 @@ STEP = re.compile(
     r"^ *((?:Collecting|Downloading|Building|Installing) [^(\n]*(?:\(.* [kMG]B\))?)", re.MULTILINE
 )
 EVERY = 5  # seconds
-# What JupyterLab does at first: light or dark as the reader's system, and no question about news.
+# What JupyterLab does at first: light or dark as the reader's system, no question about news, and
+# every cell as tall as it is, or a link to a heading misses it by half a screen.
 LAB_SETTINGS = {
     "@jupyterlab/apputils-extension:themes": {"adaptive-theme": True},
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"},
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
 }
 NO_NETWORK = re.compile(r"NewConnectionError|Timeout|NameResolution|ProxyError|Retrying \(")
 
