@@ -128,6 +128,8 @@ def pip(venv, log, *arguments):
     if not reasons:
         stopped = running.returncode < 0
         reasons = ["pip was stopped before it was done: call again" if stopped else "pip failed"]
+    if reasons[-1] == "Exception:":  # a traceback of pip's own
+        reasons.append(text.strip().splitlines()[-1])
     if NO_NETWORK.search(text):
         reasons.append("pip cannot reach the package index: is there a network?")
     fail(f"{reasons[-1]} (all that pip said: {log})")
