@@ -48,8 +48,9 @@ def python_of(venv):
 
 
 def works(venv):
-    """Tell whether the interpreter of an environment runs, and stop if it is too old."""
-    tell = [str(python_of(venv)), "-c", "import sys; print(*sys.version_info[:2])"]
+    """Tell whether an environment is whole, with its pip, and stop if its Python is too old."""
+    whole = "import sys, pip._internal.cli.main; print(*sys.version_info[:2])"
+    tell = [str(python_of(venv)), "-c", whole]
     told = subprocess.run(tell, capture_output=True, text=True)
     if told.returncode:
         return False

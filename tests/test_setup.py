@@ -180,6 +180,8 @@ def installed(untouched):
     venv = untouched / ".venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     (site,) = venv.glob("lib/*/site-packages")
+    (site / "pip/_internal/cli").mkdir(parents=True)
+    (site / "pip/_internal/cli/main.py").touch()
     about = site / "book-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Name: book\nVersion: 1.0\n")
@@ -248,7 +250,14 @@ def test_pip_is_made_to_see_what_is_missing(installed, harm):
     assert install.works(installed / ".venv")
 
 
-@pytest.mark.parametrize("harm", [moved, without_python])
+def without_pip(project):
+    """As Ctrl-C leaves it in the first seconds."""
+    (pip,) = (project / ".venv").glob("lib/*/site-packages/pip")
+    shutil.rmtree(pip)
+    return project
+
+
+@pytest.mark.parametrize("harm", [moved, without_python, without_pip])
 def test_an_environment_that_cannot_be_mended_is_made_anew(installed, harm):
     venv = harm(installed) / ".venv"
     install.make_venv(venv)
