@@ -40,7 +40,7 @@ def read_panels(
         if matrices.ndim == 5:  # (layers, batch, heads, queries, keys)
             at = _item(item, matrices.shape[1], name)
             known, matrices = True, matrices[:, at]
-        elif item is not None:
+        elif item is not None and matrices.ndim < 5:
             if matrices.ndim != 4:
                 raise ValueError(
                     f"item = {item!r}, but {name} of shape {matrices.shape} has no batch: leave it "

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import matplotlib
 from matplotlib import font_manager
+from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ft2font import FT2Font
+from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 from d2lmini.plotting.theme import BOOK_FACE, FACE, Face
@@ -65,24 +67,29 @@ def read_face(font: Any) -> Face:
 
 @lru_cache
 def _file(face: str) -> FT2Font:
-    return FT2Font(font_manager.findfont(face))
+    return FT2Font(font_manager.findfont(FontProperties(family=[face])))
 
 
-def boxes(text: str) -> str:
+def boxes(figure: Figure) -> str:
     """Say which characters would be drawn as boxes, and which face has them; "" if none would."""
 
     def has(face: str, character: str) -> bool:
         return bool(_file(face).get_char_index(ord(character)))
 
-    faces = FACE.get().family
-    visible = [character for character in dict.fromkeys(text) if character.isprintable()]
-    lacking = [c for c in visible if not any(has(face, c) for face in faces)]
+    lacking: dict[str, list[str]] = {}  # with the faces that have no such character
+    texts: list[Any] = figure.findobj(Text)
+    for text in texts:
+        faces = text.get_fontfamily()
+        for c in text.get_text():
+            if c.isprintable() and not any(has(face, c) for face in faces):
+                lacking[c] = faces
     if not lacking:
         return ""
     known = sorted({face.name for face in font_manager.fontManager.ttflist})
     able = (face for face in known if all(has(face, c) for c in lacking))
     face = next((face for face in able if not face.startswith("Last Resort")), None)  # boxes too
-    return f"{', '.join(faces)} has no {' '.join(lacking[:8])}, drawn as boxes; " + (
+    faces = ", ".join(next(iter(lacking.values())))
+    return f"{faces} has no {' '.join([*lacking][:8])}, drawn as boxes; " + (
         f"draw with font={face!r}" if face else "install a face that has them: font=its name"
     )
 

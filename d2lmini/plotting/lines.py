@@ -101,10 +101,14 @@ def show_attention_lines(
     if values.shape[:2] != (1, 1):
         recorded = hasattr(weights, "unseen")
         shape = values.shape if recorded else np.shape(weights)
-        one = "weights.stack()" if recorded else "weights"
+        at = [0] * (len(shape) - 2)
+        if item is not None and not recorded:
+            at[-2] = item
+        one = f"weights.stack({item or 0})" if recorded else "weights"
         raise ValueError(
             f"weights must be one matrix, (queries, keys); got shape {shape}; give one head, such "
-            f"as {one}[{', '.join('0' * (len(shape) - 2))}]"
+            f"as {one}{''.join(f'[{i}]' for i in at)}"
+            + (", and no item" if item is not None else "")
         )
     values, visible = values[0, 0], visible[0, 0]
     n, m = values.shape

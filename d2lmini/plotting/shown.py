@@ -20,7 +20,6 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from d2lmini._terminal import for_terminal
 from d2lmini.plotting._svg import data_address, from_matplotlib
@@ -253,8 +252,7 @@ class Shown:
                 matplotlib.rcParams["svg.fonttype"] = "none"
             else:
                 matplotlib.rcParams.update({"pdf.fonttype": fonttype, "ps.fonttype": fonttype})
-                words = "".join(text.get_text() for text in figure.findobj(Text))
-                if hint := boxes(words):
+                if hint := boxes(figure):
                     warnings.warn(hint, stacklevel=2)
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Glyph .* missing")  # the hint says it

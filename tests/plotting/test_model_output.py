@@ -168,8 +168,13 @@ def advised():
                               lambda: AttentionExplorer(wide, list("xy"), list("abc"))),
         "heads as lines": (lambda: show_attention_lines(weights[0][0], TOKENS), r"weights\[0\]",
                            lambda: show_attention_lines(weights[0][0][0], TOKENS)),
-        "layers as lines": (lambda: show_attention_lines(weights[0], TOKENS), r"weights\[0, 0\]",
-                            lambda: show_attention_lines(weights[0][0, 0], TOKENS)),
+        "layers as lines": (lambda: show_attention_lines(weights[0], TOKENS), r"weights\[0\]\[0\]",
+                            lambda: show_attention_lines(weights[0][0][0], TOKENS)),
+        "an item as lines": (lambda: show_attention_lines(weights, TOKENS, item=1),
+                             r"weights\[0\]\[1\]\[0\], and no item",
+                             lambda: show_attention_lines(weights[0][1][0], TOKENS)),
+        "a part and an item": (lambda: show_heatmaps(six, item=0), r"a part, such as matrices\[0\]",
+                               lambda: show_heatmaps(six[0], item=0)),
         "negative logs": (lambda: show_heatmaps(-one, norm="log"), "numbers of at least 0",
                           lambda: show_heatmaps(one, norm="log")),
     }  # fmt: skip
@@ -317,6 +322,14 @@ def test_characters_that_no_face_has_are_named_with_a_face_that_has_them(monkeyp
             saved(shown, format="svg", fonttype="none")  # there the reader's faces count
             followed = saved(show(random_weights(3, 3), tokens, font=face), format="pdf")
         assert followed != pdf
+
+    @show_figure(alt="A word.")
+    def word(ax):
+        ax.set_title(character, font=face)  # a text of one's own is asked for its own face
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        saved(word)
     usual = [face for face in fontManager.ttflist if face.name == "DejaVu Sans"]
     monkeypatch.setattr(fontManager, "ttflist", usual)
     with pytest.warns(UserWarning, match="has no 猫, drawn as boxes; install a face that has them"):
