@@ -325,7 +325,7 @@ register(
         task="Choose a threshold for “nobody”, and judge it. scores (n,) are the best scores of n "
         "queries, and inside (n,) tells of each whether its name is in the store. A query is "
         "answered if its score is at least the threshold; it should be if its name is inside. Of "
-        "all scores take as threshold the one with the fewest wrong decisions, the smallest if "
+        "these n scores take as threshold the one with the fewest wrong decisions, the smallest if "
         "there are several. Return it, and the share of wrong decisions that it makes on "
         "other_scores (m,) with other_inside (m,).",
         returns={"threshold": "()", "wrong": "()"},

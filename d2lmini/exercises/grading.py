@@ -799,7 +799,9 @@ def _agrees(exercise: Exercise, fn: Any, cases: list[Case], outcomes: list[Outco
 
 def _has_numbers(outcome: Outcome) -> bool:
     """Tell whether a call gave anything that is a number: nan is like any other nan."""
-    return outcome.arrays is not None and any(_isfinite(x).any() for x in outcome.arrays)
+    return outcome.arrays is not None and any(
+        x.size <= LARGEST and _isfinite(x).any() for x in outcome.arrays
+    )
 
 
 def _exchanged(exercise: Exercise, pairs: list[tuple[Any, list[np.ndarray]]]) -> str:
