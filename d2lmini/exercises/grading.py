@@ -474,6 +474,8 @@ def _advice(exercise: Exercise, returned: Any) -> str:
         return f"Return {', '.join(exercise.returns)}, in this order."
     if "output" in getattr(returned, "_fields", ()):
         return "That holds the output and the weights: return its .output."
+    if isinstance(returned, tuple) and any(_is_array(x) or is_torch(x) for x in returned):
+        return "Return only what is asked for: a comma makes a tuple of several things."
     if isinstance(returned, list | tuple):
         return "Return an array or a number: np.array(...) makes an array of nested lists."
     return "Return a number, or an array of numbers; of True and False where a mask is asked for."

@@ -144,7 +144,10 @@ def _on_any(change: Callable[[Array], Array]) -> Callable[[Any], Any]:
     def changed(x: Any) -> Any:
         try:
             if is_torch(x):
-                return x.new_tensor(change(x.detach().numpy()))
+                moved = x.new_tensor(change(x.detach().numpy()))
+                # Where it can, it learns as before: what has no slope is another slip.
+                learns = moved.shape == x.shape and (moved - x).isfinite().all()
+                return x + (moved - x).detach() if learns else moved
             old = np.asarray(x)
             new = change(old)
             if old.dtype.kind == "i" and not np.array_equal(new, new.astype(int)):

@@ -86,6 +86,13 @@ def test_one_slip_is_said_however_the_answer_is_written(name, body, says):
     assert grade(answer).says == says
 
 
+def test_what_never_learns_is_explained_by_no_change_of_the_numbers():
+    pytest.importorskip("torch")
+    text = find("OneHead").solution.replace("scores.softmax(dim=-1)", "scores.softmax(-1).detach()")
+    result = grade(run_text(text, "OneHead"))
+    assert "does not move with w_q.weight, w_k.weight" in result.head and result.says == ""
+
+
 def test_without_an_alarm_no_clock_slows_what_is_tried(monkeypatch):
     """In a browser a learner's answer is timed at each step of Python; what is our own is not."""
     traced = []
