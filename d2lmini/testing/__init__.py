@@ -146,7 +146,10 @@ def check_attention(
         )
     except BadAnswer as error:
         says = "It can be called with query, key and value."
-        advice = "If it wants other arrays, say so: arrays=, layout=, names=, width=, heads=."
+        advice = (
+            "If it wants other arrays, say so: arrays=, layout=, names=, width=, heads=. If it "
+            "wants more of them, give a function that adds them: lambda query, key, value: …"
+        )
         uncalled = Finding("it_can_be_called", says, "no mask", {}, "an output", in_words(error))
         return Report(title, (uncalled,), advice=advice)
     broken: dict[str, Finding] = {}
@@ -224,17 +227,22 @@ def _advice(f: Subject, broken: Mapping[str, Finding]) -> str:
     """Say whether another convention explains what is broken."""
     if not broken:
         return ""
-    conventions = {"mask": [m for m in MEANINGS if m != f.meaning] if f.masks else [],
+    padding = f.padding_meaning  # if it has an argument of its own, the same must explain it
+    meanings = [m for m in MEANINGS if f.padding or m != f.meaning]
+    conventions = {"mask": meanings if f.masks else [],
                    "corner": ["top-left"] if True in f.causal and f.rectangles else []}  # fmt: skip
     for convention, meanings in conventions.items():
         attribute = "meaning" if convention == "mask" else convention
         was = getattr(f, attribute)
         for meaning in meanings:
             setattr(f, attribute, meaning)
+            if attribute == "meaning":
+                f.padding_meaning = "attend" if meaning == "attend" else "hidden"
             first, *others = INVARIANTS  # it has to be the definition, or nothing is explained
             fits = not _first(f, first, f.sizes(Sizes()))[0]
             left = [one for one in others if fits and _first(f, one, f.sizes(Sizes()))[0]]
             setattr(f, attribute, was)
+            f.padding_meaning = padding
             if fits and len(left) < len(broken):
                 rest = f"{len(left)} of them" if left else "nothing"
                 return f'If it is meant, pass {convention}="{meaning}": then {rest} is broken.'

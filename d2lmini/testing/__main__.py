@@ -37,7 +37,7 @@ def found(name: str) -> Callable[..., Any]:
     sys.path.insert(0, str(path.parent if place.endswith(".py") else Path.cwd()))
     try:
         thing: Any = _file(path) if place.endswith(".py") else importlib.import_module(place)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # some end the program where they should not
         why = error if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
         raise ValueError(f"{place} cannot be imported: {why}") from error
     finally:

@@ -10,6 +10,7 @@ import numpy as np
 from d2lmini.testing.invariants import Array, Trial
 from d2lmini.testing.museum import Exhibit
 from d2lmini.testing.report import Finding, Report
+from d2lmini.testing.subject import BadAnswer, in_words, stays
 
 __all__ = ["check_language_model"]
 
@@ -19,18 +20,31 @@ LENGTH = 9  # tokens of a text
 
 
 SLIPS = {
-    "one_chunk_or_two_the_same": Exhibit(
+    "next": Exhibit(
+        "sees the next token",
+        "a token reads what comes after it, and the first reads little of it",
+        "the first mistake of the chapter",
+    ),
+    "all": Exhibit("never causal", "the first token already reads the last one"),
+    "prompt": Exhibit(
         "the prompt is read without a mask",
-        "what is read with a cache follows other rules, or has other positions",
+        "tokens that are read together, with a cache, read each other",
         "in the second wing",
     ),
-    "padding_left_or_right_the_same": Exhibit(
+    "corner": Exhibit(
+        "wrong corner",
+        "the causal triangle begins at the top left, so a token written alone sees the first key",
+        "exhibit 5",
+    ),
+    "cache": Exhibit(
+        "another model with a cache",
+        "what is read with a cache has other positions, or sees other tokens",
+    ),
+    "ignored": Exhibit("the mask is ignored", "padding is read"),
+    "places": Exhibit(
         "padding on the left moves everything",
-        "padding is read, or counted as positions",
+        "padding is not read, but it is counted as positions",
         "in the second wing",
-    ),
-    "a_later_token_changes_nothing": Exhibit(
-        "sees the next token", "what comes later is read", "the first mistake of the chapter"
     ),
 }
 
@@ -66,7 +80,7 @@ def one_chunk_or_two_the_same(ids: Array, read: Scores, step: Step) -> Iterator[
     for cuts in ([4], [1], [2, 5], [*range(1, ids.shape[1])]):
         cache, found = None, []
         for chunk in np.split(ids, cuts, axis=1):
-            scores, cache = step(chunk, cache)
+            scores, cache = stays(step)(chunk, cache)
             found.append(_array(scores))
         case = f"chunks that end after tokens {', '.join(map(str, [*cuts, ids.shape[1]]))}"
         yield Trial(np.concatenate(found, axis=1), whole, case, {"ids": ids})
@@ -80,7 +94,7 @@ def padding_left_or_right_the_same(ids: Array, read: Scores, padded: Step) -> It
         order = slice(None, None, 1 if side == "right" else -1)
         longer = np.concatenate([ids, pad][order], axis=1)
         mask = np.concatenate([real, none][order], axis=1)
-        scores = _array(padded(longer, mask))
+        scores = _array(stays(padded)(longer, mask))
         kept = scores[:, : ids.shape[1]] if side == "right" else scores[:, 3:]
         yield Trial(kept, whole, f"padded on the {side}", {"ids": longer, "mask": mask})
 
@@ -138,7 +152,7 @@ def check_language_model(
     ids[:, 0], ids[:, -1] = 0, 1  # so that a change is one
 
     def read(ids: Array) -> Array:
-        return _array(model(ids))
+        return _array(stays(model)(ids))
 
     checks: dict[str, tuple[Any, tuple[Any, ...]]] = {
         check.__name__: (check, ())
@@ -160,8 +174,56 @@ def check_language_model(
             held.append(name)
     title = getattr(model, "__name__", type(model).__name__)
     found = {"ids": f"({ids.shape[0]}, {LENGTH}) of {vocabulary}"}
-    exhibit = next((SLIPS[one.name] for one in findings if one.name in SLIPS), None)
+    exhibit = None
+    with contextlib.suppress(Exception):  # it is a guess at why, of something that is broken
+        exhibit = _named([one.name for one in findings], ids, read, step, padded)
     return Report(title, tuple(findings), tuple(held), tuple(idle), found, exhibit)
+
+
+def _named(
+    broken: list[str], ids: Array, read: Scores, step: Step | None, padded: Step | None
+) -> Exhibit | None:
+    """Tell the mistakes of the museum apart, by some further questions."""
+    if "a_later_token_changes_nothing" in broken:
+        far = not _alike(read(_changed(ids, [-1]))[:, 0], read(ids)[:, 0])
+        return SLIPS["all" if far else "next"]
+    if "one_chunk_or_two_the_same" in broken and step:
+        first, rest, last = ids[:, :5], ids[:, 5:], ids[:, -1:]
+        for before in [], [first]:  # read as a prompt, and after one
+            one, two = (_chunked(step, *before, x)[:, :-1] for x in (rest, _changed(rest, [-1])))
+            if not _alike(one, two):
+                return SLIPS["prompt"]
+        alone = _chunked(step, first, last)
+        of_first, of_others = (
+            not _alike(_chunked(step, _changed(first, where), last), alone)
+            for where in ([0], [1, 2, 3, 4])
+        )
+        return SLIPS["corner" if of_first and not of_others else "cache"]
+    if "padding_left_or_right_the_same" in broken and padded:
+        longer = np.concatenate([ids[:, :3], ids], axis=1)
+        mask = np.arange(longer.shape[1]) >= 3 + 0 * longer
+        one, two = (_array(padded(x, mask)) for x in (longer, _changed(longer, [0, 1, 2])))
+        return SLIPS["places" if _alike(one[:, 3:], two[:, 3:]) else "ignored"]
+    return None
+
+
+def _changed(ids: Array, where: list[int]) -> Array:
+    """Return other ids in these places."""
+    other = ids.copy()
+    other[:, where] = 1 - np.minimum(ids[:, where], 1)
+    return other
+
+
+def _chunked(step: Step, *chunks: Array) -> Array:
+    """Return the scores of the last of these chunks."""
+    cache = None
+    for chunk in chunks:
+        scores, cache = step(chunk, cache)
+    return _array(scores)
+
+
+def _alike(one: Array, other: Array) -> bool:
+    return np.allclose(one, other, rtol=1e-4, atol=1e-4 * abs(other).max())
 
 
 def _first(check: Any, arguments: tuple[Any, ...], tolerance: float) -> Finding | None:
@@ -181,8 +243,8 @@ def _first(check: Any, arguments: tuple[Any, ...], tolerance: float) -> Finding 
                     inputs = {name: x[b] for name, x in trial.inputs.items()}
                     return Finding(check.__name__, says, case, inputs, expected[b, t], got[b, t])
     except Exception as error:
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        return Finding(check.__name__, says, "called", {"ids": arguments[0]}, "scores", said)
+        inputs = {"ids": arguments[0]}
+        return Finding(check.__name__, says, "called", inputs, "scores", in_words(error))
     return None
 
 
@@ -193,5 +255,6 @@ def _array(scores: Any) -> Array:
         scores = scores.detach().float().cpu().numpy()
     array = np.asarray(scores)
     if array.ndim != 3 or array.dtype.kind not in "fiu":
-        raise ValueError(f"expected scores (batch, n, vocabulary), got shape {array.shape}")
+        what = f"shape {array.shape}" if array.dtype.kind in "fiu" else f"{array.dtype} numbers"
+        raise BadAnswer(f"expected scores (batch, n, vocabulary), got {what}")
     return array
