@@ -198,6 +198,12 @@ def loops(query, key, value):
     return by_loops(query, key, value, np.ones((len(query), len(key)), bool))
 
 
+def in_turns(query, key, value):
+    """Share a head of keys with every other head of queries, as x-transformers does."""
+    own = np.arange(query.shape[1]) % key.shape[1] if query.ndim == 4 else slice(None)
+    return attention(query, key[:, own], value[:, own]).output
+
+
 RIGHT = {
     "attention": (attention, {}),
     "parts": (attend, {}),
@@ -214,6 +220,7 @@ RIGHT = {
         {"corner": "top-left"},
     ),
     "nan without keys": (WRONG["nan"], {"no_keys": "any"}),
+    "shared in turns": (in_turns, {"shared_heads": "turns"}),
 }
 
 
@@ -230,6 +237,7 @@ def test_what_is_right_is_not_called_wrong(name):
     "function, advice",
     [
         (upside_down, 'mask="hidden"'),
+        (in_turns, 'shared_heads="turns": then nothing is broken'),
         (with_part(earlier=lambda n, m: np.tri(n, m, dtype=bool)), 'corner="top-left"'),
     ],
 )
@@ -667,7 +675,7 @@ def test_a_right_language_model_passes():
             lambda ids: read(ids) + dice.normal(size=(*ids.shape, 6)),
             {},
             "the_same_call_gives_the_same",
-            "never causal",
+            "dropout that never stops",
         ),
         *(
             (read, {"step": wrong}, "one_chunk_or_two_the_same", exhibit)
@@ -694,9 +702,34 @@ def test_a_wrong_language_model_is_found(model, options, broken, exhibit):
     assert (report.exhibit and report.exhibit.name) == exhibit
 
 
-def test_a_language_model_needs_two_words():
-    with pytest.raises(ValueError, match="vocabulary must be at least 2, got 1"):
-        check_language_model(read, vocabulary=1)
+@pytest.mark.parametrize(
+    "model, options, error, words",
+    [
+        (read, {"vocabulary": 1}, ValueError, "vocabulary must be at least 2, got 1"),
+        (read, {"vocabulary": 6.0}, TypeError, "vocabulary must be a whole number, got 6.0"),
+        (read, {"vocabulary": 6, "tolerance": 0}, ValueError, "tolerance must be positive"),
+        (read, {"vocabulary": 6, "step": 3}, TypeError, "step must be a function, got int"),
+        (None, {"vocabulary": 6}, TypeError, "model must be a function, got NoneType"),
+        (Remembering, {"vocabulary": 6}, TypeError, "got the class Remembering"),
+    ],
+)
+def test_what_cannot_be_a_language_model_is_refused(model, options, error, words):
+    with pytest.raises(error, match=words):
+        check_language_model(model, **options)
+
+
+@pytest.mark.parametrize(
+    "model, options, words",
+    [
+        (lambda ids: (read(ids),), {}, r"expected scores (3, 9, vocabulary), got tuple"),
+        (lambda ids: read(ids)[:1], {}, "got shape (1, 9, 6)"),
+        (lambda ids: read(ids)[:, -1], {}, "got shape (3, 6)"),
+        (read, {"step": lambda ids, cache: read(ids)}, "step must return scores and the cache"),
+        (lambda ids: np.eye(99)[ids] * dice.random(), {}, "of id"),
+    ],
+)
+def test_what_a_language_model_may_not_return_is_said(model, options, words):
+    assert words in repr(check_language_model(model, vocabulary=6, **options))
 
 
 # From a shell, and in pytest.

@@ -69,6 +69,7 @@ def conventions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mask", choices=[*MEANINGS])
     parser.add_argument("--corner", choices=("bottom-right", "top-left"), default="bottom-right")
     parser.add_argument("--no-keys", choices=("zero", "any"), default="zero")
+    parser.add_argument("--shared-heads", choices=("neighbours", "turns"), default="neighbours")
     parser.add_argument("--always-causal", action="store_const", const=True)
     parser.add_argument("--width", type=int)
     parser.add_argument("--heads", type=int)

@@ -267,7 +267,7 @@ def unequal_blocks(f: "Subject", s: Sizes) -> Iterator[Trial]:
 
 
 def shared_heads(f: "Subject", s: Sizes) -> Iterator[Trial]:
-    """Four heads of queries share two of keys, if the function takes them: pairs lie together."""
+    """Four heads of queries share two of keys, if the function takes them."""
     if s.heads == 1 or f.fixed or "heads" not in f.layout:
         return
     q, k, v = some(f, s._replace(heads=4))
@@ -276,7 +276,8 @@ def shared_heads(f: "Subject", s: Sizes) -> Iterator[Trial]:
         found, _ = f(q, k, v, causal=f.causal[0], heads=4, key_heads=2)
     except Exception:  # it takes as many of both
         return
-    each = (np.repeat(x.reshape(*x.shape[:2], 2, -1), 2, axis=2) for x in (k, v))
+    whose = [0, 0, 1, 1] if f.shared_heads == "neighbours" else [0, 1, 0, 1]
+    each = (x.reshape(*x.shape[:2], 2, -1)[:, :, whose] for x in (k, v))
     all_k, all_v = (x.reshape(*x.shape[:2], -1) for x in each)
     right = f.definition(q, all_k, all_v, causal=f.causal[0], heads=4)
     yield Trial(found, right, "four heads share two of the keys", given(q, k, v))

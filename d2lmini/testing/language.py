@@ -17,9 +17,15 @@ __all__ = ["check_language_model"]
 Scores: TypeAlias = Callable[[Array], Array]
 Step: TypeAlias = Callable[..., tuple[Array, Any]]
 LENGTH = 9  # tokens of a text
+SHOWN = 12  # scores in a row
 
 
 SLIPS = {
+    "dice": Exhibit(
+        "dropout that never stops",
+        "the same call gives something else each time; a model of PyTorch stops with .eval()",
+        "exhibit 9",
+    ),
     "next": Exhibit(
         "sees the next token",
         "a token reads what comes after it, and the first reads little of it",
@@ -80,8 +86,8 @@ def one_chunk_or_two_the_same(ids: Array, read: Scores, step: Step) -> Iterator[
     for cuts in ([4], [1], [2, 5], [*range(1, ids.shape[1])]):
         cache, found = None, []
         for chunk in np.split(ids, cuts, axis=1):
-            scores, cache = stays(step)(chunk, cache)
-            found.append(_array(scores))
+            scores, cache = _read_on(step, chunk, cache)
+            found.append(scores)
         case = f"chunks that end after tokens {', '.join(map(str, [*cuts, ids.shape[1]]))}"
         yield Trial(np.concatenate(found, axis=1), whole, case, {"ids": ids})
 
@@ -94,7 +100,7 @@ def padding_left_or_right_the_same(ids: Array, read: Scores, padded: Step) -> It
         order = slice(None, None, 1 if side == "right" else -1)
         longer = np.concatenate([ids, pad][order], axis=1)
         mask = np.concatenate([real, none][order], axis=1)
-        scores = _array(stays(padded)(longer, mask))
+        scores = _array(stays(padded)(longer, mask), longer)
         kept = scores[:, : ids.shape[1]] if side == "right" else scores[:, 3:]
         yield Trial(kept, whole, f"padded on the {side}", {"ids": longer, "mask": mask})
 
@@ -132,7 +138,9 @@ def check_language_model(
     Raises
     ------
     ValueError
-        If there are fewer than two ids.
+        If there are fewer than two ids, or the tolerance is not positive.
+    TypeError
+        For what cannot be called, and for a class.
 
     Examples
     --------
@@ -146,13 +154,22 @@ def check_language_model(
     >>> check_language_model(looks_ahead, vocabulary=5).names
     ['a_later_token_changes_nothing']
     """
+    for what, given in (("model", model), ("step", step), ("padded", padded)):
+        if (given is not None or what == "model") and not callable(given):
+            raise TypeError(f"{what} must be a function, got {type(given).__name__}")
+    if isinstance(model, type):
+        raise TypeError(f"model must be a function, got the class {model.__name__}")
+    if not isinstance(vocabulary, int | np.integer):
+        raise TypeError(f"vocabulary must be a whole number, got {vocabulary!r}")
+    if not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
     if vocabulary < 2:
         raise ValueError(f"vocabulary must be at least 2, got {vocabulary}")
     ids = np.random.default_rng(0).integers(vocabulary, size=(3, LENGTH))
     ids[:, 0], ids[:, -1] = 0, 1  # so that a change is one
 
     def read(ids: Array) -> Array:
-        return _array(stays(model)(ids))
+        return _array(stays(model)(ids), ids)
 
     checks: dict[str, tuple[Any, tuple[Any, ...]]] = {
         check.__name__: (check, ())
@@ -176,7 +193,9 @@ def check_language_model(
     found = {"ids": f"({ids.shape[0]}, {LENGTH}) of {vocabulary}"}
     exhibit = None
     with contextlib.suppress(Exception):  # it is a guess at why, of something that is broken
-        exhibit = _named([one.name for one in findings], ids, read, step, padded)
+        exhibit = _named(
+            [one.name for one in findings if not isinstance(one.got, str)], ids, read, step, padded
+        )
     return Report(title, tuple(findings), tuple(held), tuple(idle), found, exhibit)
 
 
@@ -184,6 +203,8 @@ def _named(
     broken: list[str], ids: Array, read: Scores, step: Step | None, padded: Step | None
 ) -> Exhibit | None:
     """Tell the mistakes of the museum apart, by some further questions."""
+    if "the_same_call_gives_the_same" in broken:
+        return SLIPS["dice"]
     if "a_later_token_changes_nothing" in broken:
         far = not _alike(read(_changed(ids, [-1]))[:, 0], read(ids)[:, 0])
         return SLIPS["all" if far else "next"]
@@ -202,7 +223,7 @@ def _named(
     if "padding_left_or_right_the_same" in broken and padded:
         longer = np.concatenate([ids[:, :3], ids], axis=1)
         mask = np.arange(longer.shape[1]) >= 3 + 0 * longer
-        one, two = (_array(padded(x, mask)) for x in (longer, _changed(longer, [0, 1, 2])))
+        one, two = (_array(padded(x, mask), x) for x in (longer, _changed(longer, [0, 1, 2])))
         return SLIPS["places" if _alike(one[:, 3:], two[:, 3:]) else "ignored"]
     return None
 
@@ -218,8 +239,16 @@ def _chunked(step: Step, *chunks: Array) -> Array:
     """Return the scores of the last of these chunks."""
     cache = None
     for chunk in chunks:
-        scores, cache = step(chunk, cache)
-    return _array(scores)
+        scores, cache = _read_on(step, chunk, cache)
+    return scores
+
+
+def _read_on(step: Step, ids: Array, cache: Any) -> tuple[Array, Any]:
+    """Read a chunk, and see that scores and a cache come back."""
+    found = stays(step)(ids, cache)
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise BadAnswer(f"step must return scores and the cache, got {type(found).__name__}")
+    return _array(found[0], ids), found[1]
 
 
 def _alike(one: Array, other: Array) -> bool:
@@ -241,20 +270,28 @@ def _first(check: Any, arguments: tuple[Any, ...], tolerance: float) -> Finding 
                     b, t = np.argwhere(~same)[0]
                     case = f"{trial.case}: scores after token {t + 1}"
                     inputs = {name: x[b] for name, x in trial.inputs.items()}
-                    return Finding(check.__name__, says, case, inputs, expected[b, t], got[b, t])
+                    which = slice(None)
+                    if expected.shape[-1] > SHOWN:  # the one that differs most is enough
+                        most = int(np.nanargmax(np.abs(got[b, t] - expected[b, t])))
+                        case, which = f"{case}, of id {most}", slice(most, most + 1)
+                    expected, got = expected[b, t, which], got[b, t, which]
+                    return Finding(check.__name__, says, case, inputs, expected, got)
     except Exception as error:
         inputs = {"ids": arguments[0]}
         return Finding(check.__name__, says, "called", inputs, "scores", in_words(error))
     return None
 
 
-def _array(scores: Any) -> Array:
+def _array(scores: Any, ids: Array) -> Array:
     """Return what a model gave as an array; its ``logits``, if it has such."""
     scores = getattr(scores, "logits", scores)
+    wanted = f"expected scores ({len(ids)}, {ids.shape[1]}, vocabulary)"
+    if scores is None or isinstance(scores, tuple | dict):
+        raise BadAnswer(f"{wanted}, got {type(scores).__name__}")
     with contextlib.suppress(AttributeError):
         scores = scores.detach().float().cpu().numpy()
     array = np.asarray(scores)
-    if array.ndim != 3 or array.dtype.kind not in "fiu":
+    if array.dtype.kind not in "fiu" or array.shape[:-1] != ids.shape:
         what = f"shape {array.shape}" if array.dtype.kind in "fiu" else f"{array.dtype} numbers"
-        raise BadAnswer(f"expected scores (batch, n, vocabulary), got {what}")
+        raise BadAnswer(f"{wanted}, got {what}")
     return array

@@ -101,6 +101,7 @@ class Subject:
         mask: str | None = None,
         corner: str = "bottom-right",
         no_keys: str = "zero",
+        shared_heads: str = "neighbours",
         always_causal: bool | None = None,
         width: int | None = None,
         heads: int | None = None,
@@ -119,7 +120,7 @@ class Subject:
             part = (width or 4 * heads) // heads
             self.fixed = {"heads": heads, "width": part, "value_width": part}
         self.function, self.score = function, score
-        self.corner, self.no_keys = corner, no_keys
+        self.corner, self.no_keys, self.shared_heads = corner, no_keys, shared_heads
         written = _written(function)
         self.triple = _triple(written)
         self.names = _names(function, written)
@@ -609,6 +610,8 @@ class Subject:
             said["precision"] = f"{self.returned} returned for float64"
         if not self.takes_half:
             said["half precision"] = "not taken"
+        if self.shared_heads != "neighbours":
+            said["shared heads"] = "in turns"
         if self.no_keys != "zero":
             said["a query without keys"] = "gets anything"
         return said
