@@ -76,7 +76,9 @@ def test_weights_are_those_of_eager_attention_and_the_output_is_the_same(name):
     assert torch.equal(alone, output)
     assert record.unseen == []
     model.set_attn_implementation("eager")
-    eager = run(model, inputs, output_attentions=True)
+    with record_attention(model) as unseen:
+        eager = run(model, inputs, output_attentions=True)
+    assert unseen.unseen[0].endswith('first call model.set_attn_implementation("sdpa")')
     compared = 0
     for side, (where, what) in SIDES.items():
         found = [
