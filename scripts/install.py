@@ -27,10 +27,12 @@ STEP = re.compile(
     r"^ *((?:Collecting|Downloading|Building|Installing) [^(\n]*(?:\(.* [kMG]B\))?)", re.MULTILINE
 )
 EVERY = 5  # seconds
-# What JupyterLab does at first: light or dark as the reader's system, and no question about news.
+# What JupyterLab does at first: light or dark as the reader's system, no question about news, and
+# every cell as tall as it is, or a link to a heading misses it by half a screen.
 LAB_SETTINGS = {
     "@jupyterlab/apputils-extension:themes": {"adaptive-theme": True},
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"},
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
 }
 NO_NETWORK = re.compile(r"NewConnectionError|Timeout|NameResolution|ProxyError|Retrying \(")
 
@@ -46,8 +48,9 @@ def python_of(venv):
 
 
 def works(venv):
-    """Tell whether the interpreter of an environment runs, and stop if it is too old."""
-    tell = [str(python_of(venv)), "-c", "import sys; print(*sys.version_info[:2])"]
+    """Tell whether an environment is whole, with its pip, and stop if its Python is too old."""
+    whole = "import sys, pip._internal.cli.main; print(*sys.version_info[:2])"
+    tell = [str(python_of(venv)), "-c", whole]
     told = subprocess.run(tell, capture_output=True, text=True)
     if told.returncode:
         return False
@@ -126,6 +129,8 @@ def pip(venv, log, *arguments):
     if not reasons:
         stopped = running.returncode < 0
         reasons = ["pip was stopped before it was done: call again" if stopped else "pip failed"]
+    if reasons[-1] == "Exception:":  # a traceback of pip's own
+        reasons.append(text.strip().splitlines()[-1])
     if NO_NETWORK.search(text):
         reasons.append("pip cannot reach the package index: is there a network?")
     fail(f"{reasons[-1]} (all that pip said: {log})")

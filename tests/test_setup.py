@@ -180,6 +180,8 @@ def installed(untouched):
     venv = untouched / ".venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     (site,) = venv.glob("lib/*/site-packages")
+    (site / "pip/_internal/cli").mkdir(parents=True)
+    (site / "pip/_internal/cli/main.py").touch()
     about = site / "book-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Name: book\nVersion: 1.0\n")
@@ -248,7 +250,14 @@ def test_pip_is_made_to_see_what_is_missing(installed, harm):
     assert install.works(installed / ".venv")
 
 
-@pytest.mark.parametrize("harm", [moved, without_python])
+def without_pip(project):
+    """As Ctrl-C leaves it in the first seconds."""
+    (pip,) = (project / ".venv").glob("lib/*/site-packages/pip")
+    shutil.rmtree(pip)
+    return project
+
+
+@pytest.mark.parametrize("harm", [moved, without_python, without_pip])
 def test_an_environment_that_cannot_be_mended_is_made_anew(installed, harm):
     venv = harm(installed) / ".venv"
     install.make_venv(venv)
@@ -295,14 +304,23 @@ def test_an_environment_of_an_old_python_is_named(tmp_path):
         install.make_venv(tmp_path)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no signals")
-def test_a_pip_that_is_stopped_is_said_to_be(tmp_path):
-    """By a machine short of memory, for example; the next call goes on."""
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for Python is a shell script")
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [  # by a machine short of memory, for example; the next call goes on
+        ("kill -9 $$", "pip was stopped before it was done: call again"),
+        (
+            r"printf 'ERROR: Exception:\nTraceback\n  in it\nOSError: gone\n'; exit 2",
+            "OSError: gone",
+        ),
+    ],
+)
+def test_a_pip_that_is_stopped_or_breaks_is_said_to(tmp_path, does, said):
     python = install.python_of(tmp_path)
     python.parent.mkdir()
-    python.write_text("#!/bin/sh\nkill -9 $$\n")
+    python.write_text(f"#!/bin/sh\n{does}\n")
     python.chmod(0o755)
-    with pytest.raises(SystemExit, match="error: pip was stopped before it was done: call again"):
+    with pytest.raises(SystemExit, match=f"error: {said}"):
         install.pip(tmp_path, tmp_path / "log", "install", "something")
 
 

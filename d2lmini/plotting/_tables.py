@@ -4,8 +4,6 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# JupyterLab leaves the keys to what has this, where an arrow would else choose another cell.
-OWN_KEYS = 'data-lm-suppress-shortcuts="true"'
 
 
 @cache

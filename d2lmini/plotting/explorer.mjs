@@ -24,6 +24,8 @@ for (const root of document.querySelectorAll(".d2lmini-explorer:not([data-ready]
   const scaled = dimension && control("checkbox", `divide by √${dimension}`, { checked: true });
   const causal = sequence && control("checkbox", "causal mask", {});
   remark.before(controls);
+  // JupyterLab takes the arrow keys of all that does not say this itself.
+  for (const own of root.querySelectorAll("input, [tabindex]")) own.dataset.lmSuppressShortcuts = "";
   update();
 
   function update() {

@@ -12,7 +12,7 @@ from d2lmini._terminal import for_terminal
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._inputs import Bools, Floats
 from d2lmini.plotting._legible import isolated, quoted
-from d2lmini.plotting._tables import OWN_KEYS, script, table_style
+from d2lmini.plotting._tables import script, table_style
 from d2lmini.weights import masked_softmax
 
 __all__ = ["AttentionExplorer"]
@@ -169,8 +169,8 @@ class AttentionExplorer:
             separators=(",", ":"),
         )
         return (
-            f'<div class="d2lmini-explorer d2lmini-table" data-explorer="{escape(data)}" '
-            f"{OWN_KEYS}>{table_style()}"
+            f'<div class="d2lmini-explorer d2lmini-table" data-explorer="{escape(data)}">'
+            f"{table_style()}"
             '<div class="d2lmini-scroll" tabindex="0" role="group" aria-label="Attention weights">'
             "<table><caption>Attention weights (rows: queries, columns: keys)"
             f"</caption><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(body)}</tbody>"

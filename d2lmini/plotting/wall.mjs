@@ -42,13 +42,14 @@ for (const root of document.querySelectorAll(".d2lmini-wall:not([data-ready])"))
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: across, ArrowUp: -across, Home: -at, End: rows.length - 1 - at }[event.key];
     if (step === undefined || !rows[at + step]) return;
     event.preventDefault();
-    event.stopPropagation(); // or a notebook goes to another cell
     rows[at + step].focus();
   });
   root.querySelector("table").replaceWith(make("div", { class: "d2lmini-controls" }, ...sorts), wall, told,
     make("div", { class: "d2lmini-head" }, square, make("div", {}, make("label", {}, "asked from ", from), tokens, says)));
   root.querySelector(".d2lmini-still")?.remove();
   sort("", sorts[0]);
+  // JupyterLab takes the arrow keys of all that does not say this itself.
+  for (const own of root.querySelectorAll("button, select")) own.dataset.lmSuppressShortcuts = "";
   paint();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   new MutationObserver(paint).observe(document.documentElement, { attributes: true });

@@ -15,7 +15,7 @@ from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._inputs import Bools, Floats
 from d2lmini.plotting._legible import isolated, legible
 from d2lmini.plotting._panels import read_panels
-from d2lmini.plotting._tables import OWN_KEYS, script, table_style
+from d2lmini.plotting._tables import script, table_style
 
 __all__ = ["AttentionWall"]
 
@@ -150,7 +150,7 @@ class AttentionWall:
             for habit, count, most in self._found()
         )
         return (
-            f'<div class="d2lmini-wall d2lmini-table" data-wall="{escape(packed)}" {OWN_KEYS}>'
+            f'<div class="d2lmini-wall d2lmini-table" data-wall="{escape(packed)}">'
             f"{table_style()}{table_style('wall.css')}"
             "<table><caption>Where the heads look</caption><thead><tr><td></td>"
             '<th scope="col">heads more than half of the time</th><th scope="col">most of all</th>'

@@ -1,29 +1,43 @@
 """Write smollm_controls.npz: experiments of chapter 7 that could have gone otherwise.
 
-Needs what `build_smollm.py` needs, and takes a quarter of an hour. They were proposed by readers
+Needs what `build_smollm.py` needs, and takes ten minutes. They were proposed by readers
 who had checked the chapter, and who wrote the plain sentences, the six forms and their names down
 before the model read them. None was left out but names of a single token.
 """
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 from _shared import npz, run, source
 from build_smollm import in_float64, written
-from build_smollm_trials import FACTS, FINDER, TELLER, chance, finder, forward, scores
-
-from d2lmini import attention, merge_heads, rotary, softmax, split_heads
-from d2lmini.models import load_readings, load_trials
-from d2lmini.models.smollm import HEADS, KV_HEADS, ROTARY_BASE, SHA256, SmolLM, rms_norm
-
-ALICE = (  # a text that is cut before the last token of the name, and that token
-    ("Alice Marlow likes tea. Bruno Keller likes milk. Alice Mar", "low"),
-    ("Bruno Keller likes milk. Alice Marlow likes tea. Alice Mar", "low"),
-    ("Mr Alice Marlow likes tea. Bruno Keller likes milk. Mr Alice Mar", "low"),
-    ("Zed Marlow likes tea. Mo Larkin likes milk. Zed Mar", "low"),
-    ("Alice Anna Marlow likes tea. Bruno Keller likes milk. Alice Anna Mar", "low"),
-    ("Alice Tarlow likes tea. Bruno Keller likes milk. Alice Tar", "low"),
+from build_smollm_trials import (
+    FACTS,
+    FINDER,
+    OTHER,
+    TELLER,
+    chance,
+    finder,
+    forward,
+    scores,
 )
+
+from d2lmini import KeyValueCache, attention, merge_heads, rotary, softmax, split_heads
+from d2lmini.models import load_readings, load_trials
+from d2lmini.models.smollm import (
+    HEADS,
+    KV_HEADS,
+    ROTARY_BASE,
+    SHA256,
+    SmolLM,
+    block,
+    rms_norm,
+)
+
+FIRST = ("Alice", "Bruno", "Clara", "David", "Emma", "George", "Zed", "Peter")
+LAST = (  # of two tokens each
+    "Marlow", "Tarlow", "Barrow", "Fenton", "Colby", "Holden", "Parlow", "Carlow",
+)  # fmt: skip
 HERE = Path(__file__).parent
 PLAIN = (HERE / "plain_sentences.txt").read_text("utf8").splitlines()  # nothing to look up
 PROSE = (HERE / "opening_words.txt").read_text("utf8").splitlines()
@@ -54,55 +68,109 @@ def build() -> dict[str, bytes]:
 
 
 def alice(model: SmolLM) -> dict[str, np.ndarray]:
-    """Return how likely the end of a name is, and what 17.1 adds to its lead in head 19.7."""
-    found = []
-    for text, answer in ALICE:
-        ids, (end,) = model.cut.encode(text), model.cut.encode(answer)
-        place = next(j for j in range(1, len(ids)) if ids[j - 1 : j + 1] == [ids[-1], end])
-        told = scores(model, ids)[10 * (TELLER[0] - 1) + TELLER[1]]  # after the embedding
-        lead = told[place] - np.delete(told, place).mean()
-        found.append((chance(model, ids, end), lead))
-    chances, told = np.array(found).T
-    texts = np.array([text for text, _ in ALICE])
-    return {"alice_texts": texts, "alice_chances": chances, "alice_told": told}
+    """Look 64 names up, told first and told second, with what 17.1 wrote in one or the other.
+
+    In `alice_chances` and `alice_looks` (8, 8, 2, 3), the answer's probability and what 19.7 gives
+    to its place, the columns are: as it is; with the message of the text in the other order; and
+    with its own message, made as long as that. `alice_asked` (8, 8, 2) is what 19.7 gives to the
+    place if the query comes from the other order. `alice_wrote` (8, 8, 2, 3) has the weight of 17.1
+    on the previous token, its message's length, and the cosine with the other order's message.
+    """
+    chances, looks, asked, wrote = [], [], [], []
+    for first, last in product(FIRST, LAST):
+        told = [named(model, first, last, order) for order in (0, 1)]
+        for (place, x, message), (_, theirs, other) in (told, told[::-1]):
+            size, long = np.linalg.norm(message), np.linalg.norm(other)
+            changed = 0 * other, other - message, message * (long / size - 1)
+            runs = [run_on(model, x[16], place, change) for change in changed]
+            chances.append([said[model.cut.encode(f" {last}")[1]] for said, _ in runs])
+            looks.append([finder(model, x[18], after)[1][place] for _, after in runs])
+            asked.append(finder(model, theirs[18], x[18])[1][place])
+            seen = weights_of(model, *TELLER, x[16], ROTARY_BASE)[place, place - 1]
+            wrote.append((seen, size, message @ other / size / long))
+    found = {"chances": chances, "looks": looks, "asked": asked, "wrote": wrote}
+    names = np.array([[f"{first} {last}" for last in LAST] for first in FIRST])
+    return {"alice_names": names} | {
+        f"alice_{name}": np.reshape(each, (*names.shape, 2, *np.shape(each)[1:]))
+        for name, each in found.items()
+    }
+
+
+def named(model: SmolLM, first: str, last: str, order: int):
+    """Return the answer's place, all states, and what 17.1 wrote into that place."""
+    facts = f"{first} {last} likes tea.", OTHER
+    ids = model.cut.encode(" ".join([facts[order], facts[1 - order], first]))
+    token, answer = model.cut.encode(f" {last}")
+    ids, states = [*ids, token], forward(model, [*ids, token])[1]
+    place = next(j for j in range(1, len(ids)) if ids[j - 1 : j + 1] == [token, answer])
+    told = written(model.layers[TELLER[0] - 1], states[TELLER[0] - 1])[TELLER[1] - 1]
+    return place, states, told[place]
+
+
+def run_on(model: SmolLM, x: np.ndarray, place: int, change: np.ndarray):
+    """Add a change to what layer 17 collects for one place: the answers, and what 19 is given."""
+    before, *after = model.layers[TELLER[0] - 1 :]
+    x = x + written(before, x).sum(axis=0)
+    x[place] += change
+    states = [x + network(x, before)]
+    for w in after:
+        states.append(block(states[-1], w, KeyValueCache())[0])
+    return softmax(rms_norm(states[-1][-1], model.norm) @ model.embedding.T), states[1]
 
 
 def resting(model: SmolLM) -> dict[str, np.ndarray]:
-    """Return how likely the answers are when resting heads get nothing from one place.
+    """Return how likely the answers are when the last token's resting heads get something else.
 
-    The columns: all; nothing from the first token, in the last row; nothing from a middle one; and
-    as much less as came from the first, but along the middle token's value.
+    The columns of `rest_chances`: all as it is; nothing from the first token; instead of that, the
+    mean of what the first token gives in the other texts; and as much less as comes from the first,
+    but along a middle token's value. `rest_alike` (13, 13) is the cosine of what the first token
+    gives in two texts, the median of the resting heads.
     """
     first = [reading.weights[:, :, 1:, 0].mean(axis=-1) for reading in load_readings().values()]
     rest = np.mean(first, axis=0) > 0.5  # (30, 9)
     texts, rows = [*FACTS, *load_trials().texts[::4]], []
-    for text in texts:
-        ids = model.cut.encode(text)
-        answer, middle = forward(model, ids)[0].argmax(), max(1, len(ids) // 2)
-        ways = ((None, None), (0, 0), (middle, middle), (0, middle))
-        rows.append([said_without(model, ids, rest, *way)[answer] for way in ways])
-    return {"rest_texts": np.array(texts), "rest_chances": np.array(rows)}
+    every = [model.cut.encode(text) for text in texts]
+    gave = np.array([said_with(model, ids, rest)[1] for ids in every])  # (13, 30, 9, 64)
+    for i, ids in enumerate(every):
+        said, mean = said_with(model, ids, rest)[0], np.delete(gave, i, axis=0).mean(axis=0)
+        ways = (
+            lambda layer, first, middle: -first,
+            lambda layer, first, middle, mean=mean: mean[layer] - first,
+            lambda layer, first, middle: -along(first, middle),
+        )
+        rows.append([x[said.argmax()] for x in (
+            said, *(said_with(model, ids, rest, way)[0] for way in ways))])  # fmt: skip
+    unit = (gave / np.linalg.norm(gave, axis=-1, keepdims=True))[:, rest]  # (13, resting, 64)
+    alike = np.median(np.einsum("ahd,bhd->abh", unit, unit), axis=-1)
+    return {"rest_texts": np.array(texts), "rest_chances": np.array(rows), "rest_alike": alike}
 
 
-def said_without(model: SmolLM, ids: list[int], heads: np.ndarray, loud: int | None, place):
-    """Return the probabilities of the next token if the last row gets less from a place.
+def along(x: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Return vectors as long as `x` in another direction."""
+    x, size = np.linalg.norm(x, axis=-1, keepdims=True), np.linalg.norm(direction, axis=-1)
+    return x * direction / size[:, None]
 
-    It gets less by a vector along the value of `place`, as long as what it gets from `loud`.
+
+def said_with(model: SmolLM, ids: list[int], heads: np.ndarray, change=None):
+    """Return the probabilities of the next token, and what the first token gives to the last.
+
+    `change(layer, first, middle)` is added to what the last token gets in some heads; `first` is
+    what the first token gives (9, 64), `middle` the value of a middle one.
     """
-    x = model.embedding[ids]
-    for w, off in zip(model.layers, heads, strict=True):
+    x, gave = model.embedding[ids], []
+    for layer, (w, off) in enumerate(zip(model.layers, heads, strict=True)):
         h = rms_norm(x, w["attn_norm"])
         query = rotary(split_heads(h @ w["attn_q"].T, HEADS), base=ROTARY_BASE)
         key = rotary(split_heads(h @ w["attn_k"].T, KV_HEADS), base=ROTARY_BASE)
         value = split_heads(h @ w["attn_v"].T, KV_HEADS).repeat(HEADS // KV_HEADS, axis=-3)
         output, weights = attention(query, key.repeat(3, axis=-3), value, causal=True)
-        if place is not None:
-            long = np.linalg.norm(value[off], axis=-1, keepdims=True)  # (h, n, 1)
-            along = value[off, place] / long[:, place]
-            output[off, -1] -= weights[off, -1, loud, None] * long[:, loud] * along
+        gave.append(weights[:, -1, :1] * value[:, 0])  # (9, 64)
+        if change is not None:
+            middle = value[:, max(1, len(ids) // 2)]
+            output[off, -1] += change(layer, gave[-1], middle)[off]
         x = x + merge_heads(output) @ w["attn_output"].T
         x = x + network(x, w)
-    return softmax(rms_norm(x[-1], model.norm) @ model.embedding.T)
+    return softmax(rms_norm(x[-1], model.norm) @ model.embedding.T), gave
 
 
 def network(x: np.ndarray, w: dict[str, np.ndarray]) -> np.ndarray:
@@ -119,21 +187,21 @@ def lens(model: SmolLM) -> dict[str, np.ndarray]:
     `unpacked` (20, 2) the rank, from 0, of a lookup's answer if the vector after layer 28 or 29
     goes through the network of layer 30 and through nothing else.
     """
-    read, ranks = [], []
+    read, ranks, trials = [], [], load_trials()
     for text in FACTS:
         logits, states = forward(model, model.cut.encode(text))
         after = softmax(rms_norm(states[29][-1], model.norm) @ model.embedding.T)
         read.append(after[logits.argmax()])
-    trials = load_trials()
     for text, word in zip(trials.texts, trials.answers, strict=True):
         states = forward(model, model.cut.encode(text))[1]
-        row = []
-        for x in states[28][-1], states[29][-1]:
-            x = rms_norm(x + network(x, model.layers[29]), model.norm)
-            to = model.embedding @ x
-            row.append((to > to[model.cut.id[word]]).sum())
-        ranks.append(row)
+        ranks.append([unpacked(model, x[-1], model.cut.id[word]) for x in states[28:30]])
     return {"fact_lens": np.array(read), "unpacked": np.array(ranks).astype("<i4")}
+
+
+def unpacked(model: SmolLM, x: np.ndarray, answer: int) -> int:
+    """Return the rank of an answer if a vector goes through the last network alone."""
+    to = model.embedding @ rms_norm(x + network(x, model.layers[29]), model.norm)
+    return (to > to[answer]).sum()
 
 
 def others(model: SmolLM) -> dict[str, np.ndarray]:
@@ -151,20 +219,25 @@ def others(model: SmolLM) -> dict[str, np.ndarray]:
             [weights_of(model, layer, head, states[layer - 1], base)[-1, to] for base in BASES]
             for (layer, head), to in ((TELLER, len(ids) - 2), (FINDER, place))
         ])  # fmt: skip
-        told = written(model.layers[TELLER[0] - 1], states[TELLER[0] - 1])[TELLER[1] - 1]
-        draw, x = np.random.default_rng(number), states[FINDER[0] - 1]
-        spots = [j for j in range(1, len(ids)) if j != place]
-        seen = [[], [], []]
-        for j in spots:
-            other = told[draw.choice([t for t in spots if t != j])]
-            for row, message in zip(seen, (told[place], other, draw.normal(size=576)), strict=True):
-                edited = x.copy()
-                edited[place] -= told[place]
-                size = np.linalg.norm(told[place]) / np.linalg.norm(message)
-                edited[j] += size * message - told[j]
-                row.append(finder(model, x, edited)[1][j])
-        moved.append([(np.median(row), max(row)) for row in seen])
+        moved.append(moving(model, states, place, number))
     return {"unrotated": np.array(turned), "moved": np.array(moved)}
+
+
+def moving(model: SmolLM, states, place: int, seed: int) -> list[tuple[float, float]]:
+    """Move what 17.1 wrote into a place to each other token, and look there: (3, 2)."""
+    told = written(model.layers[TELLER[0] - 1], states[TELLER[0] - 1])[TELLER[1] - 1]
+    draw, x = np.random.default_rng(seed), states[FINDER[0] - 1]
+    spots = [j for j in range(1, len(x)) if j != place]
+    seen = [[], [], []]
+    for j in spots:
+        other = told[draw.choice([t for t in spots if t != j])]
+        for row, message in zip(seen, (told[place], other, draw.normal(size=576)), strict=True):
+            edited = x.copy()
+            edited[place] -= told[place]
+            size = np.linalg.norm(told[place]) / np.linalg.norm(message)
+            edited[j] += size * message - told[j]
+            row.append(finder(model, x, edited)[1][j])
+    return [(np.median(row), max(row)) for row in seen]
 
 
 def weights_of(model: SmolLM, layer: int, head: int, x: np.ndarray, base: float) -> np.ndarray:
@@ -209,8 +282,23 @@ def taken_out() -> list[list[tuple[int, int]]]:
 
 
 def forms(model: SmolLM) -> dict[str, np.ndarray]:
-    """Look names up in six other forms of text: chances of the answer, and the leads."""
-    found = {"form": [], "form_texts": [], "form_chances": [], "form_leads": []}
+    """Look names up in six other forms of text: chances of the answer, and the leads.
+
+    Whatever `others`, `lens` and the trials found in one form is tried here in six: `form_moved`
+    (35, 3, 2) as `moved`; `form_rank` (35, 8) the rank of the answer in what each of the eight
+    heads writes; `form_lens` (35, 3) the answer's largest probability as if one of layers 1 to 29
+    were the last, that after layer 30, and its rank if layer 30 has nothing but its network.
+    """
+    names = (
+        "form",
+        "form_texts",
+        "form_chances",
+        "form_leads",
+        "form_moved",
+        "form_rank",
+        "form_lens",
+    )
+    found = {name: [] for name in names}
     for form, (template, end) in enumerate(FORMS):
         for name in WHO:
             filled = {0: name, 1: name.split()[1].lower() if "def" in template else
@@ -226,7 +314,21 @@ def forms(model: SmolLM) -> dict[str, np.ndarray]:
             found["form_texts"].append(model.cut.decode(ids).decode())
             found["form_chances"].append([chance(model, ids, answer, off) for off in taken_out()])
             found["form_leads"].append(leads(model, ids, places[-1]))
+            states = forward(model, ids)[1]
+            found["form_moved"].append(moving(model, states, places[-1], len(found["form"])))
+            found["form_rank"].append([rank(model, states, *at, answer) for at in taken_out()[1]])
+            read = [softmax(rms_norm(x[-1], model.norm) @ model.embedding.T)[answer]
+                    for x in states[1:]]  # fmt: skip
+            last = unpacked(model, states[29][-1], answer)
+            found["form_lens"].append((max(read[:29]), read[29], last))
     return {name: np.array(each) for name, each in found.items()}
+
+
+def rank(model: SmolLM, states, layer: int, head: int, answer: int) -> int:
+    """Return the rank of an answer, from 0, in what one head writes for the last token."""
+    wrote = written(model.layers[layer - 1], states[layer - 1])[head - 1, -1]
+    to = model.embedding @ (wrote * model.norm)
+    return (to > to[answer]).sum()
 
 
 def prose(model: SmolLM) -> dict[str, np.ndarray]:

@@ -247,7 +247,7 @@ def test_the_readme_lists_every_file_with_its_hash():
         "minilm_layer.npz": len(MiniLMLayer.load().words),
         "smollm_readings.npz": len(load_readings()),
         "smollm_lookup.npz": len(load_lookup().heads),
-        "smollm_controls.npz": len(read_npz("smollm_controls.npz")["alice_texts"]),
+        "smollm_controls.npz": read_npz("smollm_controls.npz")["alice_names"].size,
         "smollm_trials.npz": len(load_trials().texts),
         "smollm_windows.csv": stored["smollm_windows.csv"].count(b"\n") - 1,
     }
