@@ -108,13 +108,17 @@ COVERED = """() => [...document.querySelectorAll('.cell.folded .live-tools')].fl
 })"""
 
 
-def test_under_a_finger_the_buttons_are_always_seen_and_lie_on_no_name(visit):
+def test_under_a_finger_the_buttons_are_seen_with_their_code_and_lie_on_no_name(visit):
     tab = visit(CHAPTERS[1], width=390).tab
     tab.locator("[data-live]").first.wait_for(state="attached")
+    folds = tab.locator(".cell.folded[data-live] > details.hide:not([open])")
+    tools = tab.locator(".cell.folded[data-live]:has(> details.hide) > .live-bar > .live-tools")
+    assert folds.count() and not any(one.is_visible() for one in tools.all())
+    folds.evaluate_all("all => all.forEach(one => { one.open = true; })")
     shown = tab.locator(".live-tools").evaluate_all(
-        "all => all.map(one => getComputedStyle(one).opacity)"
+        "all => all.map(one => getComputedStyle(one).display + getComputedStyle(one).opacity)"
     )
-    assert set(shown) == {"1"}
+    assert set(shown) == {"flex1"}
     assert tab.evaluate(COVERED) == []
 
 
