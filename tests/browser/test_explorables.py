@@ -9,7 +9,8 @@ from tests.browser.test_every_page import ALL_RULES, COLOURS, findings
 
 PAGES = {name: page for name, (page, _) in explorables.PLACES.items()}
 each = pytest.mark.parametrize("name", PAGES)
-WITHIN = ("heads", "training", "museum", "names", "rotary", "tiles", "readings", "told")  # words stay in the drawing
+# Whose words stay in the drawing.
+WITHIN = ("heads", "training", "museum", "names", "rotary", "tiles", "readings", "told")
 # Of the words of a drawing: those that leave it, and those that are small.
 OUTSIDE = """root => [...root.querySelectorAll('svg')].flatMap(svg => {
     const room = svg.getBoundingClientRect();
@@ -26,7 +27,8 @@ OF_ANOTHER_SIZE = """wanted => [...document.querySelectorAll('.ex-drawing svg te
     const scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
     return [text.textContent, parseFloat(getComputedStyle(text).fontSize) * scale,
         text.matches('.ex-large, .ex-typed')];
-}).filter(([words, size, result]) => words && (result ? size < wanted : Math.abs(size - wanted) > .3))"""
+}).filter(([words, size, result]) => words
+    && (result ? size < wanted : Math.abs(size - wanted) > .3))"""
 
 
 def opened(visit, name, **options):
