@@ -292,8 +292,18 @@ def test_the_arrow_goes_as_far_as_its_slider_and_the_line_of_arithmetic_follows(
     expect(says).to_contain_text("fits the keys (0, 1) and (0, 0) equally well")
     assert "then make it longer" not in says.inner_text()
     expect(found.locator(".ex-slider b").first).to_have_text("−180°")
-    line = tab.locator(".ex-sum").inner_text()
+    line = tab.locator(".idea .ex-sum").inner_text()
     assert line.startswith("0.0") and line.endswith(tab.locator(".idea .ex-large").text_content())
+
+
+def test_on_the_first_screen_a_press_is_enough(visit):
+    tab = visit("chapters/index").tab
+    screen = tab.locator(".ask")
+    screen.get_by_role("button", name="farid").click()
+    expect(screen.locator(".ex-says")).to_contain_text("Farid Haddad")
+    assert screen.get_by_role("textbox").input_value() == "farid"
+    answer = screen.locator(".ex-large").text_content()
+    assert screen.locator(".ex-sum").inner_text().endswith(f"= {answer}")
 
 
 def test_a_name_is_answered_at_each_key_press(visit):
@@ -357,7 +367,8 @@ def test_the_score_stays_when_both_places_move(visit):
 
 def test_any_head_is_asked_and_loaded_only_then(visit):
     seen = visit("chapters/07-real-models")
-    found = seen.tab.locator("[data-explorable=readings]")
+    tab = seen.tab
+    found = tab.locator("[data-explorable=readings]")
     found.scroll_into_view_if_needed()
     expect(found).to_have_attribute("data-state", "ready")
     says = found.locator(".ex-says")
@@ -368,7 +379,7 @@ def test_any_head_is_asked_and_loaded_only_then(visit):
     expect(says).to_contain_text("the piece just before it")
     found.get_by_role("combobox").select_option(label="The capital of France is")
     expect(says).to_contain_text("“is” takes")
-    found.locator(".ex-pieces span", has_text="of").click()
+    drawn(tab, "readings").locator(".ex-pieces span", has_text="of").click()
     expect(says).to_contain_text("“of” takes")
     files = [answer.url.rpartition("/")[2] for answer in seen.responses]
     assert sorted(name for name in files if name.endswith(".bin")) == [

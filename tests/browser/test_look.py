@@ -122,6 +122,22 @@ def test_under_a_finger_the_buttons_are_seen_with_their_code_and_lie_on_no_name(
     assert tab.evaluate(COVERED) == []
 
 
+# Notes in the margin of which one lies on another.
+ON_ANOTHER = """() => {
+    const notes = [...document.querySelectorAll('.reading details > summary')]
+        .filter(one => one.checkVisibility()).map(one => [one, one.getBoundingClientRect()])
+        .filter(([, box]) => box.left > 900).sort(([, a], [, b]) => a.top - b.top);
+    return notes.filter(([, box], i) => i && box.top < notes[i - 1][1].bottom - 1)
+        .map(([one]) => one.textContent);
+}"""
+
+
+def test_notes_in_the_margin_do_not_lie_on_one_another(visit):
+    for number in (0, 3, 5):  # in these chapters some follow one another
+        tab = visit(CHAPTERS[number], width=1280).tab
+        assert tab.evaluate(ON_ANOTHER) == [], CHAPTERS[number]
+
+
 def test_the_code_of_a_figure_comes_after_its_caption_and_is_quiet(visit):
     tab = visit(CHAPTERS[4]).tab
     after = tab.locator(".cell.folded.shows-figure").evaluate_all(

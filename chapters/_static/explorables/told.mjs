@@ -12,7 +12,7 @@ export function sentence(tokens, key, weight, lead, parts) {
 
 export function mount(root, { texts, twenty }) {
   // The parts of one lead at the left; at the right twenty lookups, head 17.1 as a dot, and below them the key that is chosen.
-  const wide = matchMedia("(min-width: 640px)").matches, LEFT = 104, ZERO = 172, UNIT = 7.4, X = (lead) => 498 + 6.9 * lead, HERE = 206;
+  const wide = matchMedia("(min-width: 640px)").matches, LEFT = 104, ZERO = 172, UNIT = 7.4, X = (lead) => 494 + 6.6 * lead, HERE = 206;
   const which = choice("text", texts.map(({ tokens }) => { const whole = tokens.join(""); return whole.length > 44 ? `…${whole.slice(-43)}` : whole; }), 0, () => begin());
   const rows = Array.from({ length: 7 }, (_, i) => {
     const y = 44 + 27 * i;
@@ -24,7 +24,7 @@ export function mount(root, { texts, twenty }) {
   const here = span(HERE, "ex-here"), named = text(0, HERE - 10, "17.1", { class: "ex-key", "text-anchor": "middle" });
   const tick = (lead) => [draw("line", { x1: X(lead), x2: X(lead), y1: 24, y2: 222, class: "ex-grid" }), text(X(lead), 240, lead, { "text-anchor": "middle", class: "ex-quiet" })];
   const right = draw("g", wide ? {} : { transform: "translate(-302 246)" }, ...[0, 10, 20].flatMap(tick), ...all.flatMap(({ range, dot }) => [range, dot]), text(400, 108, "20 texts", {}), text(400, HERE + 5, "this key", {}), here.range, here.dot, named,
-    text(558, 14, "parts of a lead", { "text-anchor": "middle", class: "ex-quiet" }));
+    text(560, 14, "parts of a lead", { "text-anchor": "middle", class: "ex-quiet" }));
   const drawing = picture(...(wide ? [640, 248] : [350, 494]), text(ZERO, 14, "its largest parts", { class: "ex-quiet" }), draw("line", { x1: ZERO, x2: ZERO, y1: 26, y2: 222, class: "ex-grid" }), ...rows.flatMap(({ name, bar, number }) => [name, bar, number]), right);
   const words = make("p", { class: "ex-pieces", "aria-hidden": "true" });
   let keys = slider({ label: "key", min: 1, max: 2, step: 1, value: 1, ends: ["", ""], show: String, input: () => {} });
