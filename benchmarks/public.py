@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from benchmarks import peers
 from d2lmini.testing import check_attention, check_language_model
+from d2lmini.testing.layers import of_multihead
 
 STORED = Path(__file__).with_suffix(".json")
 VOCABULARY = 7
@@ -31,6 +32,17 @@ def textbook(fill):
             earlier = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
             scores = scores.masked_fill(~earlier, fill)
         return scores.softmax(dim=-1) @ value
+
+    return attend
+
+
+def layer_without_weights():
+    """Return the framework's layer as it is called where nobody looks at the weights."""
+    layer = of_multihead(torch.nn.MultiheadAttention(8, 2, batch_first=True))
+
+    def attend(query, key, value, attn_mask=None, key_padding_mask=None):
+        options = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask}
+        return layer(query, key, value, need_weights=False, **options)[0]
 
     return attend
 
@@ -101,6 +113,11 @@ FUNCTIONS = {  # name: package, how to make it, conventions that its documentati
         lambda: torch.nn.MultiheadAttention(8, 2, batch_first=True),
         {"mask": "hidden"},
     ),
+    "the same, weights not asked for": (
+        "torch",
+        layer_without_weights,
+        {"mask": "hidden", "width": 8, "heads": 2},
+    ),
     "the tutorials' lines, filled with −10⁹": (
         None,
         lambda: textbook(-1e9),
@@ -113,8 +130,12 @@ FUNCTIONS = {  # name: package, how to make it, conventions that its documentati
     ),
     "three lines with `einsum`": ("einops", lambda: einops_lines, {}),
     "`DotProductAttention`": ("d2l", of_d2l, {"always_causal": True, "corner": "top-left"}),
-    "`Attend`": ("x-transformers", of_x_transformers, {}),
-    "`Attend(flash=True)`": ("x-transformers", lambda: of_x_transformers(flash=True), {}),
+    "`Attend`": ("x-transformers", of_x_transformers, {"shared_heads": "turns"}),
+    "`Attend(flash=True)`": (
+        "x-transformers",
+        lambda: of_x_transformers(flash=True),
+        {"shared_heads": "turns"},
+    ),
     "eager, of Llama": ("transformers", lambda: of_transformers("eager"), {"mask": "additive"}),
     "eager, of GPT-2": (
         "transformers",

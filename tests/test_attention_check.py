@@ -198,6 +198,12 @@ def loops(query, key, value):
     return by_loops(query, key, value, np.ones((len(query), len(key)), bool))
 
 
+def in_turns(query, key, value):
+    """Share a head of keys with every other head of queries, as x-transformers does."""
+    own = np.arange(query.shape[1]) % key.shape[1] if query.ndim == 4 else slice(None)
+    return attention(query, key[:, own], value[:, own]).output
+
+
 RIGHT = {
     "attention": (attention, {}),
     "parts": (attend, {}),
@@ -205,7 +211,7 @@ RIGHT = {
     "einsum": (einsum, {}),
     "always causal": (always_causal, {}),
     "padding only": (padding_only, {}),
-    "added": (added, {"names": {"mask": "bias"}, "mask": "additive"}),
+    "added": (added, {"mask": "additive"}),
     "hidden": (upside_down, {"mask": "hidden"}),
     "in single precision": (in_single, {}),
     "loops": (loops, {}),
@@ -214,6 +220,7 @@ RIGHT = {
         {"corner": "top-left"},
     ),
     "nan without keys": (WRONG["nan"], {"no_keys": "any"}),
+    "shared in turns": (in_turns, {"shared_heads": "turns"}),
 }
 
 
@@ -230,6 +237,7 @@ def test_what_is_right_is_not_called_wrong(name):
     "function, advice",
     [
         (upside_down, 'mask="hidden"'),
+        (in_turns, 'shared_heads="turns": then nothing is broken'),
         (with_part(earlier=lambda n, m: np.tri(n, m, dtype=bool)), 'corner="top-left"'),
     ],
 )
@@ -261,6 +269,47 @@ def by_name_only(*, query, key, value):
     return plain(query, key, value, None) @ value
 
 
+def tutorials(q, k, v, mask):
+    return plain(q, k, v, mask) @ v
+
+
+def causal_if_nothing_is_said(q, k, v, attention_mask=None, is_causal=True, **kwargs):
+    return attention(q, k, v, mask=attention_mask, causal=is_causal).output
+
+
+def looks_around(q, k, v, causal=False, window_size=(-1, -1)):
+    """Take how many keys may be seen before and after one's own, as FlashAttention does."""
+    n, m = q.shape[-2], k.shape[-2]
+    back = np.arange(m - n, m)[:, None] - np.arange(m)
+    before, after = (m if size < 0 else size for size in window_size)
+    return attention(q, k, v, mask=(back <= before) & (-back <= after), causal=causal).output
+
+
+def two_masks(combined):
+    def two_masks(query, key, value, attn_mask=None, key_padding_mask=None, need_weights=True):
+        padding = True if key_padding_mask is None else ~key_padding_mask[:, None]
+        rows = True if attn_mask is None else attn_mask
+        found = attention(query, key, value, mask=np.array([[True]]) & combined(rows, padding))
+        return tuple(found) if need_weights else found.output
+
+    return two_masks
+
+
+def in_blocks(size, filled=False):
+    def in_blocks(query, key, value, block_size=size):
+        m = key.shape[-2] // block_size * block_size if filled else key.shape[-2]
+        lots = [range(i, min(i + block_size, m)) for i in range(0, m, block_size)]
+        seen = np.concatenate([np.array(lot) for lot in lots])
+        return attention(query, key[..., seen, :], value[..., seen, :]).output
+
+    return in_blocks
+
+
+def of_one_sequence(x_q, x_k, x_v, num_heads):
+    q, k, v = (x.reshape(len(x), num_heads, -1).swapaxes(0, 1) for x in (x_q, x_k, x_v))
+    return attention(q, k, v).output.swapaxes(0, 1).reshape(len(x_q), -1)
+
+
 def of_a_width(query, key, value):
     query, key, value = (x @ np.eye(8) for x in (query, key, value))
     return merge(attention(*(split(x, 2) for x in (query, key, value))).output)
@@ -273,12 +322,38 @@ def of_a_width(query, key, value):
         (tables_only, {}),
         (in_another_order, {}),
         (by_name_only, {}),
+        (tutorials, {}),
+        (causal_if_nothing_is_said, {}),
+        (looks_around, {}),
+        (two_masks(np.logical_and), {}),
+        (in_blocks(2), {}),
+        (of_one_sequence, {}),
         (of_a_width, {"width": 8, "heads": 2}),
     ],
 )
 def test_functions_are_called_as_they_want_it(function, said):
     report = check_attention(function, **said)
     assert not report and "it_is_the_definition" in report.held, report
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda q, k, v, mask: tutorials(2 * q, k, v, mask),
+        lambda q, k, v, is_causal=True: attention(q, k, v).output,
+        lambda q, k, v, causal=False, window_size=(-1, -1): looks_around(
+            q, k, v, causal, (window_size[0] + 1, -1)
+        ),
+        two_masks(lambda rows, padding: rows),
+        two_masks(lambda rows, padding: rows if padding is True else padding),
+        two_masks(lambda rows, padding: rows & (padding if padding is True else ~padding)),
+        in_blocks(2, filled=True),
+        lambda q, k, v, block=64: in_blocks(64, filled=block < k.shape[-2])(q, k, v, block),
+        lambda q, k, v, num_heads: attention(q, k, v).output,
+    ],
+)
+def test_what_they_are_asked_for_is_checked(function):
+    assert check_attention(function), "a slip in one of those"
 
 
 def weights_of_before(q, k, v, mask=None):
@@ -296,6 +371,14 @@ def zero_times_infinity(q, k, v, mask=None):
     return softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + extra) @ v
 
 
+def _mask_only(scores, mask, causal):
+    return combine(scores, mask, causal if mask is None else None)
+
+
+def cut_across(x, heads):
+    return x.reshape(len(x), heads, x.shape[1], -1)
+
+
 def swapped_without_scale(q, k, v, mask=None):
     q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
     return (plain(q * np.sqrt(q.shape[-1]), k, v, mask) @ v).swapaxes(1, 2)
@@ -305,6 +388,19 @@ def swapped_without_scale(q, k, v, mask=None):
     ("function", "said", "name"),
     [
         (weights_of_before, {}, "other weights"),
+        (lambda q, k, v: (plain(q, k, v, None) @ v, 2 * plain(q, k, v, None)), {}, "other weights"),
+        (with_part(weigh=lambda s, v: softmax(np.where(v, s, -10))), {}, "a very negative number"),
+        (with_part(weigh=lambda s, v: masked_softmax(s, v) / 1.001), {}, None),
+        (
+            with_part(earlier=lambda n, m: np.tri(n, m, dtype=bool), combine=_mask_only),
+            {"corner": "top-left"},
+            "the mask replaces the causal rule",
+        ),
+        (
+            with_part(split=cut_across, merge=lambda x: x.reshape(len(x), x.shape[2], -1)),
+            {},
+            "no transpose",
+        ),
         (scaled_with_its_bias, {"mask": "additive", "no_keys": "any"}, None),
         (zero_times_infinity, {}, "0 times infinity"),
         (swapped_without_scale, {}, "no scale"),
@@ -321,7 +417,7 @@ def test_what_cannot_be_meant_is_refused_in_words():
     with pytest.raises(ValueError, match="no argument 'nope'"):
         check_attention(tables_only, names={"mask": "nope"})
     with pytest.raises(ValueError, match="no argument is known to be a mask"):
-        check_attention(lambda q, k, v, bias=None: v, mask="additive")
+        check_attention(lambda q, k, v, rule=None: v, mask="additive")
     report = check_attention(lambda q, k, v, bias=None: plain(q, k, v, None) @ v)
     assert "bias" in report.conventions["not understood"]
     assert "could not be called" in repr(check_attention(lambda x: x))
@@ -397,8 +493,13 @@ def test_a_report_is_a_sequence_and_json():
     "function, words",
     {
         "raises": (lambda query, key, value: 1 / 0, "ZeroDivisionError"),
+        "ends": (lambda query, key, value: sys.exit(3), "it ended the program, with sys.exit(3)"),
+        "complex": (lambda query, key, value: value + 0j, "it returned complex"),
         "nothing": (lambda query, key, value: None, "is a return missing"),
-        "words": (lambda query, key, value: "no", "expected an array of numbers"),
+        "words": (
+            lambda query, key, value: "no",
+            "it returned str; expected an array of real numbers",
+        ),
         "another shape": (lambda query, key, value: query @ key.swapaxes(-1, -2), "expected"),
         "an empty tuple": (lambda query, key, value: (), "empty tuple"),
         "one more argument": (lambda query, key, value, w_o: value, "w_o"),
@@ -525,8 +626,34 @@ def forgets_the_mask(ids, cache):
     return read(seen, causal=cache is None)[:, -ids.shape[1] :], seen
 
 
+def from_the_top_left(ids, cache):
+    seen = ids if cache is None else np.concatenate([cache, ids], axis=1)
+    q, k = EMBEDDING[ids], EMBEDDING[seen]
+    rule = np.tri(ids.shape[1], seen.shape[1], dtype=bool)
+    return attention(q, k, k, mask=rule).output @ EMBEDDING.T, seen
+
+
+def forgets_the_first(ids, cache):
+    scores, seen = step(ids, cache)
+    return scores, seen[:, -4:]
+
+
 def padding_is_read(ids, mask):
     return read(ids)
+
+
+def padding_is_counted(ids, mask):
+    places = np.arange(ids.shape[1])
+    shifted = places + np.argmax(mask, axis=1)[:, None] % 2
+    return read(ids, mask) + shifted[..., None]
+
+
+def looks_ahead(far):
+    def looks_ahead(ids):
+        x, n = EMBEDDING[ids], ids.shape[1]
+        return attention(x, x, x, mask=np.tri(n, n, far, dtype=bool)).output @ EMBEDDING.T
+
+    return looks_ahead
 
 
 def test_a_right_language_model_passes():
@@ -539,28 +666,70 @@ def test_a_right_language_model_passes():
 
 
 @pytest.mark.parametrize(
-    "model, options, broken",
+    "model, options, broken, exhibit",
     [
-        (lambda ids: read(ids, causal=False), {}, "a_later_token_changes_nothing"),
-        (lambda ids: read(ids) - read(ids).mean(0), {}, "each_sequence_stands_alone"),
+        (looks_ahead(1), {}, "a_later_token_changes_nothing", "sees the next token"),
+        (looks_ahead(9), {}, "a_later_token_changes_nothing", "never causal"),
+        (lambda ids: read(ids) - read(ids).mean(0), {}, "each_sequence_stands_alone", None),
         (
             lambda ids: read(ids) + dice.normal(size=(*ids.shape, 6)),
             {},
             "the_same_call_gives_the_same",
+            "dropout that never stops",
         ),
-        (read, {"step": forgets_the_mask}, "one_chunk_or_two_the_same"),
-        (read, {"padded": padding_is_read}, "padding_left_or_right_the_same"),
-        (lambda ids: None, {}, "a_later_token_changes_nothing"),
+        *(
+            (read, {"step": wrong}, "one_chunk_or_two_the_same", exhibit)
+            for wrong, exhibit in (
+                (forgets_the_mask, "the prompt is read without a mask"),
+                (from_the_top_left, "wrong corner"),
+                (forgets_the_first, "another model with a cache"),
+            )
+        ),
+        *(
+            (read, {"padded": wrong}, "padding_left_or_right_the_same", exhibit)
+            for wrong, exhibit in (
+                (padding_is_read, "the mask is ignored"),
+                (padding_is_counted, "padding on the left moves everything"),
+            )
+        ),
+        (lambda ids: None, {}, "a_later_token_changes_nothing", None),
+        (lambda ids: sys.exit("no"), {}, "a_later_token_changes_nothing", None),
     ],
 )
-def test_a_wrong_language_model_is_found(model, options, broken):
+def test_a_wrong_language_model_is_found(model, options, broken, exhibit):
     report = check_language_model(model, vocabulary=6, **options)
     assert broken in report.names, report
+    assert (report.exhibit and report.exhibit.name) == exhibit
 
 
-def test_a_language_model_needs_two_words():
-    with pytest.raises(ValueError, match="vocabulary must be at least 2, got 1"):
-        check_language_model(read, vocabulary=1)
+@pytest.mark.parametrize(
+    "model, options, error, words",
+    [
+        (read, {"vocabulary": 1}, ValueError, "vocabulary must be at least 2, got 1"),
+        (read, {"vocabulary": 6.0}, TypeError, "vocabulary must be a whole number, got 6.0"),
+        (read, {"vocabulary": 6, "tolerance": 0}, ValueError, "tolerance must be positive"),
+        (read, {"vocabulary": 6, "step": 3}, TypeError, "step must be a function, got int"),
+        (None, {"vocabulary": 6}, TypeError, "model must be a function, got NoneType"),
+        (Remembering, {"vocabulary": 6}, TypeError, "got the class Remembering"),
+    ],
+)
+def test_what_cannot_be_a_language_model_is_refused(model, options, error, words):
+    with pytest.raises(error, match=words):
+        check_language_model(model, **options)
+
+
+@pytest.mark.parametrize(
+    "model, options, words",
+    [
+        (lambda ids: (read(ids),), {}, r"expected scores (3, 9, vocabulary), got tuple"),
+        (lambda ids: read(ids)[:1], {}, "got shape (1, 9, 6)"),
+        (lambda ids: read(ids)[:, -1], {}, "got shape (3, 6)"),
+        (read, {"step": lambda ids, cache: read(ids)}, "step must return scores and the cache"),
+        (lambda ids: np.eye(99)[ids] * dice.random(), {}, "of id"),
+    ],
+)
+def test_what_a_language_model_may_not_return_is_said(model, options, words):
+    assert words in repr(check_language_model(model, vocabulary=6, **options))
 
 
 # From a shell, and in pytest.
@@ -589,10 +758,12 @@ def test_the_command_says_what_is_broken_and_ends_so(capsys, tmp_path):
         ("pathlib:Path", "is a class"),
         ("no_such_folder/mine.py:wrong", "there is no file"),
         ("FOLDER/mine.py:wrong", "cannot be imported: SyntaxError"),
+        ("FOLDER/ends.py:wrong", "cannot be imported: SystemExit"),
     ],
 )
 def test_the_command_says_in_a_line_what_it_cannot_find(name, words, capsys, tmp_path):
     (tmp_path / "mine.py").write_text("def (")
+    (tmp_path / "ends.py").write_text("exit(0)")
     assert main([name.replace("FOLDER", str(tmp_path))]) == 2
     assert words in capsys.readouterr().err
 

@@ -24,7 +24,7 @@ INVARIANTS = {}
 class Tried(Subject):
     """An implementation as the list of the book asks for it, with its own definition in loops."""
 
-    corner, meaning, one_rule = "bottom-right", "attend", False
+    corner, meaning, one_rule, padding = "bottom-right", "attend", False, False
     precision = dtype = np.float64
     takes_half, exactness = False, 0.0
     lay, calls = staticmethod(np.ascontiguousarray), ()

@@ -91,8 +91,10 @@ def public_functions(settings, lines: list[str]) -> str:
     """Return which invariants functions that people use keep, as `benchmarks.public` found."""
     rows = []
     for one in json.loads(PUBLIC.read_text("utf8")):
-        said = ", ".join(f'`{name}="{value}"`' for name, value in one["said"].items() if value)
-        said = said.replace('"True"', "True")
+        words = {name: json.dumps(value) for name, value in one["said"].items()}
+        said = ", ".join(
+            f"`{name}={value.replace('true', 'True')}`" for name, value in words.items()
+        )
         broken = "<br>".join(f"`{name}`" for name in one["broken"]) or "–"
         name = f"{one['function']}" + (f" ({one['package']})" if one["package"] else "")
         rows.append((name, said or "–", broken, len(one["held"])))

@@ -46,6 +46,7 @@ def check_attention(
     mask: str | None = None,
     corner: str = "bottom-right",
     no_keys: str = "zero",
+    shared_heads: str = "neighbours",
     always_causal: bool | None = None,
     names: Mapping[str, str | None] | None = None,
     width: int | None = None,
@@ -77,6 +78,9 @@ def check_attention(
         Where the causal triangle begins if there are more keys than queries.
     no_keys : "zero" or "any"
         What a query gets that may attend to no key; "any" leaves it untried.
+    shared_heads : "neighbours" or "turns"
+        Which heads of queries share one of keys, if there are fewer of those: 0 and 1 the first, as
+        in Llama, or in turns.
     always_causal : bool, optional
     names : mapping, optional
         What its arguments are called, if they have unusual names, or None if there is none:
@@ -123,6 +127,7 @@ def check_attention(
     _known("mask", mask, (None, *MEANINGS))
     _known("corner", corner, ("bottom-right", "top-left"))
     _known("no_keys", no_keys, ("zero", "any"))
+    _known("shared_heads", shared_heads, ("neighbours", "turns"))
     _known("always_causal", always_causal, (None, True, False))
     for what, size in (("width", width), ("heads", heads)):
         if size is not None and (not isinstance(size, int) or size < 1):
@@ -138,6 +143,7 @@ def check_attention(
             mask=mask,
             corner=corner,
             no_keys=no_keys,
+            shared_heads=shared_heads,
             always_causal=always_causal,
             names=names,
             width=width,
@@ -146,7 +152,10 @@ def check_attention(
         )
     except BadAnswer as error:
         says = "It can be called with query, key and value."
-        advice = "If it wants other arrays, say so: arrays=, layout=, names=, width=, heads=."
+        advice = (
+            "If it wants other arrays, say so: arrays=, layout=, names=, width=, heads=. If it "
+            "wants more of them, give a function that adds them: lambda query, key, value: …"
+        )
         uncalled = Finding("it_can_be_called", says, "no mask", {}, "an output", in_words(error))
         return Report(title, (uncalled,), advice=advice)
     broken: dict[str, Finding] = {}
@@ -224,17 +233,23 @@ def _advice(f: Subject, broken: Mapping[str, Finding]) -> str:
     """Say whether another convention explains what is broken."""
     if not broken:
         return ""
-    conventions = {"mask": [m for m in MEANINGS if m != f.meaning] if f.masks else [],
-                   "corner": ["top-left"] if True in f.causal and f.rectangles else []}  # fmt: skip
+    padding = f.padding_meaning  # if it has an argument of its own, the same must explain it
+    meanings = [m for m in MEANINGS if f.padding or m != f.meaning]
+    conventions = {"mask": meanings if f.masks else [],
+                   "corner": ["top-left"] if True in f.causal and f.rectangles else [],
+                   "shared_heads": ["turns"]}  # fmt: skip
     for convention, meanings in conventions.items():
         attribute = "meaning" if convention == "mask" else convention
         was = getattr(f, attribute)
         for meaning in meanings:
             setattr(f, attribute, meaning)
+            if attribute == "meaning":
+                f.padding_meaning = "attend" if meaning == "attend" else "hidden"
             first, *others = INVARIANTS  # it has to be the definition, or nothing is explained
             fits = not _first(f, first, f.sizes(Sizes()))[0]
             left = [one for one in others if fits and _first(f, one, f.sizes(Sizes()))[0]]
             setattr(f, attribute, was)
+            f.padding_meaning = padding
             if fits and len(left) < len(broken):
                 rest = f"{len(left)} of them" if left else "nothing"
                 return f'If it is meant, pass {convention}="{meaning}": then {rest} is broken.'

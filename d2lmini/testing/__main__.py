@@ -37,7 +37,7 @@ def found(name: str) -> Callable[..., Any]:
     sys.path.insert(0, str(path.parent if place.endswith(".py") else Path.cwd()))
     try:
         thing: Any = _file(path) if place.endswith(".py") else importlib.import_module(place)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # some end the program where they should not
         why = error if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
         raise ValueError(f"{place} cannot be imported: {why}") from error
     finally:
@@ -69,6 +69,7 @@ def conventions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mask", choices=[*MEANINGS])
     parser.add_argument("--corner", choices=("bottom-right", "top-left"), default="bottom-right")
     parser.add_argument("--no-keys", choices=("zero", "any"), default="zero")
+    parser.add_argument("--shared-heads", choices=("neighbours", "turns"), default="neighbours")
     parser.add_argument("--always-causal", action="store_const", const=True)
     parser.add_argument("--width", type=int)
     parser.add_argument("--heads", type=int)

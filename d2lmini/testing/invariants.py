@@ -181,8 +181,7 @@ def rules(f: "Subject", s: Sizes, *, causal: bool | None = None) -> list[Rule]:
     rows = draw.random((s.queries, s.keys)) < 0.4
     rows[places, np.minimum(places + shift, s.keys - 1)] = rows[:, 0] = True
     rows[0, -1] = True  # what a causal rule takes away again
-    lengths = np.array([max(s.keys - 2 * b, 1) for b in range(s.batch)])
-    padding = np.arange(s.keys) < lengths[:, None, None]  # (batch, 1, m)
+    padding = lengths(s)
     masks: dict[str, Array | None] = {"": None}
     if f.masks in ("any", "rows"):
         masks["a mask of rows"] = rows
@@ -201,6 +200,22 @@ def rules(f: "Subject", s: Sizes, *, causal: bool | None = None) -> list[Rule]:
     return said
 
 
+def lengths(s: Sizes) -> Array:
+    """Return a mask of padding, (batch, 1, m): each sequence is shorter than the one before."""
+    own = np.array([max(s.keys - 2 * b, 1) for b in range(s.batch)])
+    found: Array = np.arange(s.keys) < own[:, None, None]
+    return found
+
+
+def padded(f: "Subject", s: Sizes) -> list[Rule]:
+    """Return the rules with padding in an argument of its own, beside that of the mask."""
+    return [
+        (f"{words} and padding".removeprefix("no mask and "), {**rule, "padding": lengths(s)})
+        for words, rule in (rules(f, s) if f.padding else ())
+        if words != "a padding mask" and "each" not in words
+    ]
+
+
 def given(q: Array, k: Array, v: Array, **rule: Any) -> dict[str, Any]:
     """Return the arguments of a call, to be shown."""
     return {"query": q, "key": k, "value": v, **rule}
@@ -215,7 +230,7 @@ def it_is_the_definition(f: "Subject", s: Sizes) -> Iterator[Trial]:
     ways.append((600, f.precision, ", large scores"))  # beyond 1,000, of both signs
     ways += [(6, np.float16, ", half precision")] * f.takes_half
     for size, dtype, said in ways:
-        for words, rule in rules(f, s):
+        for words, rule in rules(f, s) + padded(f, s) * (dtype is f.precision and size == 1):
             q, k, v = (x.astype(dtype) for x in some(f, s))
             q = size * q
             right = f.definition(q, k, v, **rule, heads=s.heads)
@@ -227,6 +242,7 @@ def it_is_the_definition(f: "Subject", s: Sizes) -> Iterator[Trial]:
             found, _ = f(q, k, v, **rule, heads=s.heads)
             right = f.definition(q, k, v, **rule, heads=s.heads)
             yield Trial(found, right, f"{words}, as many keys as queries", given(q, k, v, **rule))
+    yield from unequal_blocks(f, s)
     yield from shared_heads(f, s)
     if f.masks == "any" and f.meaning == "additive" and False in f.causal:
         q, k, v = some(f, s)
@@ -236,8 +252,22 @@ def it_is_the_definition(f: "Subject", s: Sizes) -> Iterator[Trial]:
         yield Trial(found, right, "numbers added to the scores", given(q, k, v, mask=mask))
 
 
+def unequal_blocks(f: "Subject", s: Sizes) -> Iterator[Trial]:
+    """Prime lengths, so that what is computed in blocks has one that is not full."""
+    s = s._replace(queries=5, keys=7 if f.rectangles else 5)
+    q, k, v = some(f, s)
+    causal = f.causal[-1]
+    try:
+        found, _ = f(q, k, v, causal=causal, heads=s.heads)
+    except Exception:  # it may refuse lengths that its blocks do not fill
+        return
+    right = f.definition(q, k, v, causal=causal, heads=s.heads)
+    words = f"{'causal, ' * causal}{s.keys} keys"
+    yield Trial(found, right, words, given(q, k, v, **({"causal": True} if causal else {})))
+
+
 def shared_heads(f: "Subject", s: Sizes) -> Iterator[Trial]:
-    """Four heads of queries share two of keys, if the function takes them: pairs lie together."""
+    """Four heads of queries share two of keys, if the function takes them."""
     if s.heads == 1 or f.fixed or "heads" not in f.layout:
         return
     q, k, v = some(f, s._replace(heads=4))
@@ -246,7 +276,8 @@ def shared_heads(f: "Subject", s: Sizes) -> Iterator[Trial]:
         found, _ = f(q, k, v, causal=f.causal[0], heads=4, key_heads=2)
     except Exception:  # it takes as many of both
         return
-    each = (np.repeat(x.reshape(*x.shape[:2], 2, -1), 2, axis=2) for x in (k, v))
+    whose = [0, 0, 1, 1] if f.shared_heads == "neighbours" else [0, 1, 0, 1]
+    each = (x.reshape(*x.shape[:2], 2, -1)[:, :, whose] for x in (k, v))
     all_k, all_v = (x.reshape(*x.shape[:2], -1) for x in each)
     right = f.definition(q, all_k, all_v, causal=f.causal[0], heads=4)
     yield Trial(found, right, "four heads share two of the keys", given(q, k, v))
@@ -405,7 +436,7 @@ INVARIANTS: tuple[Invariant, ...] = (
 
 def asking_for_weights_changes_nothing(f: "Subject", s: Sizes) -> Iterator[Trial]:
     """The output is the same whether the weights are asked for or not."""
-    for words, rule in rules(f, s):
+    for words, rule in rules(f, s) + padded(f, s):
         q, k, v = some(f, s)
         asked, _ = f(q, k, v, **rule, heads=s.heads)
         unasked, _ = f(q, k, v, **rule, heads=s.heads, weights=False)
@@ -434,7 +465,7 @@ def a_window_that_covers_all_is_no_window(f: "Subject", s: Sizes) -> Iterator[Tr
 
 
 def any_number_of_parts_gives_the_same(f: "Subject", s: Sizes) -> Iterator[Trial]:
-    """Keys that lie in several parts, or with several processes, give what one part gives."""
+    """Keys in several parts, blocks or processes give what they give in one."""
     for keys, parts in (4, 2), (4, 4), (5, 2):
         sizes = s._replace(queries=keys, keys=keys)
         for words, rule in rules(f, sizes):

@@ -10,27 +10,47 @@ import numpy as np
 from d2lmini.testing.invariants import Array, Trial
 from d2lmini.testing.museum import Exhibit
 from d2lmini.testing.report import Finding, Report
+from d2lmini.testing.subject import BadAnswer, in_words, stays
 
 __all__ = ["check_language_model"]
 
 Scores: TypeAlias = Callable[[Array], Array]
 Step: TypeAlias = Callable[..., tuple[Array, Any]]
 LENGTH = 9  # tokens of a text
+SHOWN = 12  # scores in a row
 
 
 SLIPS = {
-    "one_chunk_or_two_the_same": Exhibit(
+    "dice": Exhibit(
+        "dropout that never stops",
+        "the same call gives something else each time; a model of PyTorch stops with .eval()",
+        "exhibit 9",
+    ),
+    "next": Exhibit(
+        "sees the next token",
+        "a token reads what comes after it, and the first reads little of it",
+        "the first mistake of the chapter",
+    ),
+    "all": Exhibit("never causal", "the first token already reads the last one"),
+    "prompt": Exhibit(
         "the prompt is read without a mask",
-        "what is read with a cache follows other rules, or has other positions",
+        "tokens that are read together, with a cache, read each other",
         "in the second wing",
     ),
-    "padding_left_or_right_the_same": Exhibit(
+    "corner": Exhibit(
+        "wrong corner",
+        "the causal triangle begins at the top left, so a token written alone sees the first key",
+        "exhibit 5",
+    ),
+    "cache": Exhibit(
+        "another model with a cache",
+        "what is read with a cache has other positions, or sees other tokens",
+    ),
+    "ignored": Exhibit("the mask is ignored", "padding is read"),
+    "places": Exhibit(
         "padding on the left moves everything",
-        "padding is read, or counted as positions",
+        "padding is not read, but it is counted as positions",
         "in the second wing",
-    ),
-    "a_later_token_changes_nothing": Exhibit(
-        "sees the next token", "what comes later is read", "the first mistake of the chapter"
     ),
 }
 
@@ -66,8 +86,8 @@ def one_chunk_or_two_the_same(ids: Array, read: Scores, step: Step) -> Iterator[
     for cuts in ([4], [1], [2, 5], [*range(1, ids.shape[1])]):
         cache, found = None, []
         for chunk in np.split(ids, cuts, axis=1):
-            scores, cache = step(chunk, cache)
-            found.append(_array(scores))
+            scores, cache = _read_on(step, chunk, cache)
+            found.append(scores)
         case = f"chunks that end after tokens {', '.join(map(str, [*cuts, ids.shape[1]]))}"
         yield Trial(np.concatenate(found, axis=1), whole, case, {"ids": ids})
 
@@ -80,7 +100,7 @@ def padding_left_or_right_the_same(ids: Array, read: Scores, padded: Step) -> It
         order = slice(None, None, 1 if side == "right" else -1)
         longer = np.concatenate([ids, pad][order], axis=1)
         mask = np.concatenate([real, none][order], axis=1)
-        scores = _array(padded(longer, mask))
+        scores = _array(stays(padded)(longer, mask), longer)
         kept = scores[:, : ids.shape[1]] if side == "right" else scores[:, 3:]
         yield Trial(kept, whole, f"padded on the {side}", {"ids": longer, "mask": mask})
 
@@ -118,7 +138,9 @@ def check_language_model(
     Raises
     ------
     ValueError
-        If there are fewer than two ids.
+        If there are fewer than two ids, or the tolerance is not positive.
+    TypeError
+        For what cannot be called, and for a class.
 
     Examples
     --------
@@ -132,13 +154,22 @@ def check_language_model(
     >>> check_language_model(looks_ahead, vocabulary=5).names
     ['a_later_token_changes_nothing']
     """
+    for what, given in (("model", model), ("step", step), ("padded", padded)):
+        if (given is not None or what == "model") and not callable(given):
+            raise TypeError(f"{what} must be a function, got {type(given).__name__}")
+    if isinstance(model, type):
+        raise TypeError(f"model must be a function, got the class {model.__name__}")
+    if not isinstance(vocabulary, int | np.integer):
+        raise TypeError(f"vocabulary must be a whole number, got {vocabulary!r}")
+    if not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
     if vocabulary < 2:
         raise ValueError(f"vocabulary must be at least 2, got {vocabulary}")
     ids = np.random.default_rng(0).integers(vocabulary, size=(3, LENGTH))
     ids[:, 0], ids[:, -1] = 0, 1  # so that a change is one
 
     def read(ids: Array) -> Array:
-        return _array(model(ids))
+        return _array(stays(model)(ids), ids)
 
     checks: dict[str, tuple[Any, tuple[Any, ...]]] = {
         check.__name__: (check, ())
@@ -160,8 +191,68 @@ def check_language_model(
             held.append(name)
     title = getattr(model, "__name__", type(model).__name__)
     found = {"ids": f"({ids.shape[0]}, {LENGTH}) of {vocabulary}"}
-    exhibit = next((SLIPS[one.name] for one in findings if one.name in SLIPS), None)
+    exhibit = None
+    with contextlib.suppress(Exception):  # it is a guess at why, of something that is broken
+        exhibit = _named(
+            [one.name for one in findings if not isinstance(one.got, str)], ids, read, step, padded
+        )
     return Report(title, tuple(findings), tuple(held), tuple(idle), found, exhibit)
+
+
+def _named(
+    broken: list[str], ids: Array, read: Scores, step: Step | None, padded: Step | None
+) -> Exhibit | None:
+    """Tell the mistakes of the museum apart, by some further questions."""
+    if "the_same_call_gives_the_same" in broken:
+        return SLIPS["dice"]
+    if "a_later_token_changes_nothing" in broken:
+        far = not _alike(read(_changed(ids, [-1]))[:, 0], read(ids)[:, 0])
+        return SLIPS["all" if far else "next"]
+    if "one_chunk_or_two_the_same" in broken and step:
+        first, rest, last = ids[:, :5], ids[:, 5:], ids[:, -1:]
+        for before in [], [first]:  # read as a prompt, and after one
+            one, two = (_chunked(step, *before, x)[:, :-1] for x in (rest, _changed(rest, [-1])))
+            if not _alike(one, two):
+                return SLIPS["prompt"]
+        alone = _chunked(step, first, last)
+        of_first, of_others = (
+            not _alike(_chunked(step, _changed(first, where), last), alone)
+            for where in ([0], [1, 2, 3, 4])
+        )
+        return SLIPS["corner" if of_first and not of_others else "cache"]
+    if "padding_left_or_right_the_same" in broken and padded:
+        longer = np.concatenate([ids[:, :3], ids], axis=1)
+        mask = np.arange(longer.shape[1]) >= 3 + 0 * longer
+        one, two = (_array(padded(x, mask), x) for x in (longer, _changed(longer, [0, 1, 2])))
+        return SLIPS["places" if _alike(one[:, 3:], two[:, 3:]) else "ignored"]
+    return None
+
+
+def _changed(ids: Array, where: list[int]) -> Array:
+    """Return other ids in these places."""
+    other = ids.copy()
+    other[:, where] = 1 - np.minimum(ids[:, where], 1)
+    return other
+
+
+def _chunked(step: Step, *chunks: Array) -> Array:
+    """Return the scores of the last of these chunks."""
+    cache = None
+    for chunk in chunks:
+        scores, cache = _read_on(step, chunk, cache)
+    return scores
+
+
+def _read_on(step: Step, ids: Array, cache: Any) -> tuple[Array, Any]:
+    """Read a chunk, and see that scores and a cache come back."""
+    found = stays(step)(ids, cache)
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise BadAnswer(f"step must return scores and the cache, got {type(found).__name__}")
+    return _array(found[0], ids), found[1]
+
+
+def _alike(one: Array, other: Array) -> bool:
+    return np.allclose(one, other, rtol=1e-4, atol=1e-4 * abs(other).max())
 
 
 def _first(check: Any, arguments: tuple[Any, ...], tolerance: float) -> Finding | None:
@@ -179,19 +270,28 @@ def _first(check: Any, arguments: tuple[Any, ...], tolerance: float) -> Finding 
                     b, t = np.argwhere(~same)[0]
                     case = f"{trial.case}: scores after token {t + 1}"
                     inputs = {name: x[b] for name, x in trial.inputs.items()}
-                    return Finding(check.__name__, says, case, inputs, expected[b, t], got[b, t])
+                    which = slice(None)
+                    if expected.shape[-1] > SHOWN:  # the one that differs most is enough
+                        most = int(np.nanargmax(np.abs(got[b, t] - expected[b, t])))
+                        case, which = f"{case}, of id {most}", slice(most, most + 1)
+                    expected, got = expected[b, t, which], got[b, t, which]
+                    return Finding(check.__name__, says, case, inputs, expected, got)
     except Exception as error:
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        return Finding(check.__name__, says, "called", {"ids": arguments[0]}, "scores", said)
+        inputs = {"ids": arguments[0]}
+        return Finding(check.__name__, says, "called", inputs, "scores", in_words(error))
     return None
 
 
-def _array(scores: Any) -> Array:
+def _array(scores: Any, ids: Array) -> Array:
     """Return what a model gave as an array; its ``logits``, if it has such."""
     scores = getattr(scores, "logits", scores)
+    wanted = f"expected scores ({len(ids)}, {ids.shape[1]}, vocabulary)"
+    if scores is None or isinstance(scores, tuple | dict):
+        raise BadAnswer(f"{wanted}, got {type(scores).__name__}")
     with contextlib.suppress(AttributeError):
         scores = scores.detach().float().cpu().numpy()
     array = np.asarray(scores)
-    if array.ndim != 3 or array.dtype.kind not in "fiu":
-        raise ValueError(f"expected scores (batch, n, vocabulary), got shape {array.shape}")
+    if array.dtype.kind not in "fiu" or array.shape[:-1] != ids.shape:
+        what = f"shape {array.shape}" if array.dtype.kind in "fiu" else f"{array.dtype} numbers"
+        raise BadAnswer(f"{wanted}, got {what}")
     return array

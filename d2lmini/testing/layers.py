@@ -49,7 +49,12 @@ def of_multihead(layer: Any) -> Callable[..., tuple[Any, Any]]:
         return layers[dtype]
 
     def attend(
-        query: Any, key: Any, value: Any, attn_mask: Any = None, need_weights: bool = True
+        query: Any,
+        key: Any,
+        value: Any,
+        attn_mask: Any = None,
+        need_weights: bool = True,
+        key_padding_mask: Any = None,
     ) -> Any:
         if attn_mask is not None and attn_mask.ndim > 2:  # (batch, n, m) -> (batch · heads, n, m)
             n = query.shape[1]
@@ -59,7 +64,10 @@ def of_multihead(layer: Any) -> Callable[..., tuple[Any, Any]]:
         if not layer.batch_first:
             arrays = [x.transpose(0, 1) for x in arrays]
         output, weights = plain(query.dtype)(
-            *arrays, attn_mask=attn_mask, need_weights=need_weights
+            *arrays,
+            attn_mask=attn_mask,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
         )
         return (output if layer.batch_first else output.transpose(0, 1)), weights
 

@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import itertools
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -10,21 +11,33 @@ from typing import Any
 
 import numpy as np
 
-from d2lmini.testing.invariants import Array, Score, Sizes, defined, scaled_dot_product, some
+from d2lmini.testing.invariants import (
+    Array,
+    Score,
+    Sizes,
+    defined,
+    lengths,
+    scaled_dot_product,
+    some,
+)
 from d2lmini.testing.layers import is_multihead, of_multihead
 
 __all__ = ["NAMES", "Subject"]
 
 # What the arguments are called elsewhere.
+PADDING = ("key_padding_mask", "padding_mask")
+ADDED = ("attn_bias", "attention_bias", "bias")  # masks, where masks are said to be numbers
+BLOCKS = ("block_size", "chunk_size", "block", "chunk")  # parts by their size, not their number
 NAMES = {
-    "mask": ("mask", "attn_mask", "attention_mask", "key_padding_mask", "padding_mask"),
+    "mask": ("mask", "attn_mask", "attention_mask", *PADDING),
     "causal": ("causal", "is_causal"),
     "heads": ("heads", "num_heads", "n_heads", "n_head", "nheads"),
     "weights": ("need_weights", "return_weights", "return_attention", "output_attentions"),
     "window": ("window", "window_size", "sliding_window"),
-    "parts": ("parts", "num_parts", "num_chunks", "processes", "world_size"),
+    "parts": ("parts", "num_parts", "num_chunks", "processes", "world_size", *BLOCKS),
+    "padding": PADDING,  # beside another mask
 }
-ALWAYS_WRITTEN = ("weights", "window", "parts")  # never guessed behind **options
+ALWAYS_WRITTEN = {"weights", "window", "parts", "padding"}  # never guessed behind **options
 TRIPLES = [("query", "key", "value"), ("queries", "keys", "values"), (*"qkv",), (*"QKV",)]
 SHAPES = {  # of masks: what broadcasts to the scores comes first
     "": "of any shape that broadcasts",
@@ -53,6 +66,18 @@ class BadAnswer(ValueError):
     """What a function returned is no output of attention."""
 
 
+def stays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function as one that ends itself only, and not the program."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except SystemExit as error:
+            raise BadAnswer(f"it ended the program, with sys.exit({error.code!r})") from error
+
+    return call
+
+
 def in_words(error: Exception) -> str:
     """Return what went wrong, in a line: an answer that is none speaks for itself."""
     words = " ".join(str(error).split())[:300]
@@ -76,6 +101,7 @@ class Subject:
         mask: str | None = None,
         corner: str = "bottom-right",
         no_keys: str = "zero",
+        shared_heads: str = "neighbours",
         always_causal: bool | None = None,
         width: int | None = None,
         heads: int | None = None,
@@ -94,27 +120,34 @@ class Subject:
             part = (width or 4 * heads) // heads
             self.fixed = {"heads": heads, "width": part, "value_width": part}
         self.function, self.score = function, score
-        self.corner, self.no_keys = corner, no_keys
+        self.corner, self.no_keys, self.shared_heads = corner, no_keys, shared_heads
         written = _written(function)
         self.triple = _triple(written)
         self.names = _names(function, written)
+        if mask == "additive" and not self.names["mask"]:
+            self.names["mask"] = next((name for name in ADDED if name in written), None)
         self._rename(names or {}, written)
         if not names:
             self._forget_guesses(written)
+        self.unasked = self._unasked(written)
+        known = {*self.names.values(), *(self.triple or [*written][:3])}
         self.unknown = [
-            name for name, p in written.items()
-            if p.default is not p.empty and name not in {*self.names.values()}
-        ]  # fmt: skip
+            name for name, p in written.items() if p.default is not p.empty and name not in known
+        ]
         if mask and not self.names["mask"]:
             raise ValueError(
                 f'mask="{mask}" is declared, but no argument is known to be a mask; '
                 f'say which: names={{"mask": "…"}}'
             )
         self.mask_shape = ""
-        self.meaning = mask or ("hidden" if "padding" in (self.names["mask"] or "") else "attend")
+        self.meaning = mask or ("hidden" if self.names["mask"] in PADDING else "attend")
         self.masks: str | None = "any" if self.names["mask"] else None
-        if self.masks and self.names["mask"] in ("key_padding_mask", "padding_mask"):
-            self.masks = "padding"
+        if self.names["mask"] in PADDING:
+            self.masks, self.names["padding"] = "padding", None
+        self.padding = self.names["padding"] is not None
+        self.padding_meaning = "attend" if mask == "attend" else "hidden"
+        default = getattr(written.get(self.names["window"] or ""), "default", None)
+        self.two_sides = isinstance(default, tuple)  # of a window: how far back, and how far ahead
         self.causal: tuple[bool, ...] = (False, True) if self.names["causal"] else (False,)
         if always_causal:
             self.causal = (True,)
@@ -138,8 +171,11 @@ class Subject:
         mask: Array | None = None,
         causal: bool = False,
         heads: int = 1,
+        padding: Array | None = None,
     ) -> Array:
         """Return the output of the loops. They are slow, and most functions get the same inputs."""
+        if padding is not None:
+            mask = padding if mask is None else mask & padding
         inputs = [x for x in (query, key, value, mask) if x is not None]
         case = (causal, heads, self.corner, self.score, *((x.shape, x.tobytes()) for x in inputs))
         if case not in _REMEMBERED:
@@ -164,13 +200,17 @@ class Subject:
     ) -> tuple[Array, Array | None]:
         """Call the function; return its output (batch, n, heads · d_v), and its weights or None.
 
-        `further` may say whether weights are asked for, a window, and a number of parts.
+        `further` may say whether weights are asked for, a window, a number of parts, and a mask of
+        padding for the argument that some have for it.
         """
         if self.layout == "n d":
             items = range(len(query))
+            said = [{kind: x[b] if kind == "padding" else x for kind, x in further.items()}
+                    for b in items]  # fmt: skip
             masks = [mask if mask is None or mask.ndim < 3 else mask[b % len(mask)] for b in items]
             each = [
-                self._one(query[b], key[b], value[b], masks[b], causal, 1, further) for b in items
+                self._one(query[b], key[b], value[b], masks[b], causal, heads, said[b])
+                for b in items
             ]
             weights = [w for _, w in each if w is not None]
             return np.stack([o for o, _ in each]), np.stack(weights) if weights else None
@@ -187,31 +227,33 @@ class Subject:
         further: Mapping[str, Any],
     ) -> tuple[Array, Array | None]:
         self.head_count = heads
-        further = {**further}
+        further, padding = {**further}, further.get("padding")
         shared = further.pop("key_heads", heads)
         each = ((query, heads), (key, shared), (value, shared))
         arguments = [self._native(self.lay(self._laid(x, h))) for x, h in each]
-        options: dict[str, Any] = {}
+        options = {**self.unasked}
         if mask is not None:
             said = self._mask(mask, query, key)
             options[str(self.names["mask"])] = self._native(said)
         if causal and self.names["causal"]:
             options[str(self.names["causal"])] = True
-        if self.names["heads"] and self.layout in ("batch n d", "n d"):
+        if self.names["heads"]:
             options[str(self.names["heads"])] = heads
         if self.names["weights"]:
             options[str(self.names["weights"])] = True
-        options |= {str(self.names[kind]): said for kind, said in further.items()}
+        for kind, said in further.items():
+            options[str(self.names[kind])] = self._said(kind, said, query, key)
         given = dict(zip(("query", "key", "value"), arguments, strict=True))
         if self.triple:
             options |= dict(zip(self.triple, arguments, strict=True))
             arguments = []
-        if mask is not None:
-            given["mask"] = options[str(self.names["mask"])]
+        for kind, rule in ("mask", mask), ("padding", padding):
+            if rule is not None:
+                given[kind] = options[str(self.names[kind])]
         self.watch(given)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            result = self.function(*arguments, **options)
+            result = stays(self.function)(*arguments, **options)
         output, weights = _taken_apart(result)
         joined = self._joined(output)
         wanted = (*query.shape[:-1], value.shape[-1] // shared * heads)
@@ -240,7 +282,7 @@ class Subject:
     def _mask(self, mask: Array, query: Array, key: Array) -> Array:
         """Say a mask (True = may attend) in the function's way."""
         if self.masks == "padding":
-            mask = np.broadcast_to(mask[..., 0, :], (len(query), key.shape[-2])).copy()
+            mask = self._of_padding(mask, query, key)
         elif "heads" in self.layout and mask.ndim > 2:
             mask = mask[:, None]
         if self.mask_shape in ("full", "one for all heads"):
@@ -252,6 +294,19 @@ class Subject:
         return (
             ~mask if self.meaning == "hidden" else np.where(mask, 0.0, -np.inf).astype(query.dtype)
         )
+
+    def _of_padding(self, mask: Array, query: Array, key: Array) -> Array:
+        """Return the (batch, m) of a mask of padding."""
+        return np.broadcast_to(mask[..., 0, :], (*query.shape[:-2], key.shape[-2])).copy()
+
+    def _said(self, kind: str, said: Any, query: Array, key: Array) -> Any:
+        """Say what a function is asked for besides in its way."""
+        if kind == "padding":
+            mask = self._of_padding(said, query, key)
+            return self._native(mask if self.padding_meaning == "attend" else ~mask)
+        if kind == "parts" and self.names["parts"] in BLOCKS:
+            return math.ceil(key.shape[-2] / said)
+        return (said - 1, said - 1) if kind == "window" and self.two_sides else said
 
     def _full(self, query: Array, key: Array) -> tuple[int, ...]:
         """Return the shape of the scores, or of one table for all heads."""
@@ -317,8 +372,7 @@ class Subject:
         s = s if self.wide else s._replace(value_width=s.width)
         if self.fixed:
             return s._replace(**self.fixed)
-        many = "heads" in self.layout or (self.names["heads"] and self.layout == "batch n d")
-        return s if many else s._replace(heads=1)
+        return s if "heads" in self.layout or self.names["heads"] else s._replace(heads=1)
 
     def _plain(self, causal: bool = False) -> bool:
         """Call it as simply as possible, and tell whether the output is the definition's."""
@@ -347,12 +401,26 @@ class Subject:
         self.meaning, self.mask_shape = before, ""
         return shape != "none"
 
+    def _padded(self) -> bool:
+        """Tell the same of the argument for padding, if there is another for masks."""
+        s, before = self.sizes(Sizes()), self.padding_meaning
+        q, k, v = some(self, s)
+        rule: dict[str, Any] = {"causal": self.causal[0], "heads": s.heads, "padding": lengths(s)}
+        right, fits = self.definition(q, k, v, **rule), False
+        for self.padding_meaning in ("attend", "hidden"):
+            with contextlib.suppress(Exception):
+                fits = fits or np.allclose(self(q, k, v, **rule)[0], right, 1e-2, 1e-2)
+        self.padding_meaning = before
+        return fits
+
     def _find_out(
         self, arrays: str | None, layout: str | None, mask: str | None, always: bool | None
     ) -> None:
         """Find the arrays, the layout and the sizes that it takes; what fits best is kept."""
         tried: list[tuple[int, bool, bool, int, tuple[Any, ...]]] = []
         failed: dict[str, Exception] = {}
+        number = _written(self.function).get(self.names["heads"] or "")
+        makes_heads = number is not None and number.default is number.empty
         for kind in [arrays] if arrays else _kinds(self.function):
             for lies in [layout] if layout else _layouts(self.names):
                 for rectangles, wide in (True, True), (False, True), (True, False), (False, False):
@@ -363,13 +431,16 @@ class Subject:
                         if self.causal == (False, True):
                             score += self._plain(causal=True)
                         score += bool(self.masks) and self._masked()
+                        score += self.padding and self._padded()
                     except Exception as error:
                         failed.setdefault(kind, error)
                         continue
                     place = -len(tried)
                     tried.append((score, rectangles, wide, place, (kind, lies, rectangles, wide)))
                     break
-                if tried and tried[-1][0] == len(self.causal) + bool(self.masks):
+                if tried and tried[-1][0] == len(self.causal) + bool(self.masks) + self.padding:
+                    break
+                if tried and makes_heads and lies == "n d":  # heads that lie apart need no number
                     break
             if tried:
                 break
@@ -398,6 +469,16 @@ class Subject:
                 raise ValueError(f"names: the function has no argument {name!r}")
         self.names |= names
 
+    def _unasked(self, written: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what must be said to an argument when nothing is asked of it."""
+        plain = {"mask": None, "causal": False, "window": None, "parts": 1, "padding": None}
+        return {
+            name: value
+            for kind, value in plain.items()
+            if (p := written.get(name := self.names[kind] or ""))
+            and (p.default is p.empty or (kind == "causal" and p.default is not False))
+        }
+
     def _forget_guesses(self, written: Mapping[str, Any]) -> None:
         """Forget a name that nobody has written down, if ``**options`` does not read it."""
         hides_one = np.tile([False, True, True], (3, 1))
@@ -416,7 +497,7 @@ class Subject:
                 inputs = (make(x.copy()) for _ in range(3))
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")
-                    return _taken_apart(self.function(*inputs, **options))[0]
+                    return _taken_apart(stays(self.function)(*inputs, **options))[0]
 
             try:
                 said = call(**{name: make(value) if isinstance(value, np.ndarray) else value})
@@ -508,10 +589,13 @@ class Subject:
         elif self.mask_shape:
             said["mask"] += f", {SHAPES[self.mask_shape]}"
         if self.unknown:
-            said["not understood"] = (
-                f"{', '.join(self.unknown)} (say what it is: "
-                f'names={{"mask": "{self.unknown[0]}"}}, for example)'
-            )
+            said["not understood"] = ", ".join(self.unknown)
+            if masks := [name for name in self.unknown if "mask" in name or "bias" in name]:
+                said["not understood"] += (
+                    f' (say what it is: names={{"mask": "{masks[0]}"}}, for example)'
+                )
+        if self.padding:
+            said["padding"] = f"{self.names['padding']}, {MEANINGS[self.padding_meaning]}"
         if self.one_rule:
             said["both rules"] = "refused, with an error that says so"
         if not self.rectangles:
@@ -526,6 +610,8 @@ class Subject:
             said["precision"] = f"{self.returned} returned for float64"
         if not self.takes_half:
             said["half precision"] = "not taken"
+        if self.shared_heads != "neighbours":
+            said["shared heads"] = "in turns"
         if self.no_keys != "zero":
             said["a query without keys"] = "gets anything"
         return said
@@ -558,11 +644,13 @@ def _names(
         found = [
             name for name, p in written.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
-        if any(p.kind is p.VAR_KEYWORD for p in written.values()):
-            found += [names[0] for kind, names in NAMES.items() if kind not in ALWAYS_WRITTEN]
     else:  # a builtin says it in its first lines
         found = re.findall(r"(\w+)=", (function.__doc__ or "")[:400])
-    return {kind: next((n for n in names if n in found), None) for kind, names in NAMES.items()}
+    named = {kind: next((n for n in names if n in found), None) for kind, names in NAMES.items()}
+    if any(p.kind is p.VAR_KEYWORD for p in written.values()):  # it may read others
+        for kind in NAMES.keys() - ALWAYS_WRITTEN:
+            named[kind] = named[kind] or NAMES[kind][0]
+    return named
 
 
 def _kinds(function: Callable[..., Any]) -> list[str]:
@@ -577,7 +665,7 @@ def _kinds(function: Callable[..., Any]) -> list[str]:
 
 def _layouts(names: Mapping[str, str | None]) -> list[str]:
     if names["heads"]:
-        return ["batch n d", "n d"]
+        return ["batch n d", "n d", "batch heads n d", "batch n heads d"]
     return ["batch heads n d", "batch n d", "batch n heads d", "n d"]
 
 
@@ -609,5 +697,6 @@ def _taken_apart(result: Any) -> tuple[Array, Array | None]:
         raise BadAnswer("it returned None: is a return missing?")
     output = _numpy(result)
     if output.dtype.kind not in "fiu":
-        raise BadAnswer(f"it returned {type(result).__name__}; expected an array of numbers")
+        what = f"{output.dtype} numbers" if hasattr(result, "dtype") else type(result).__name__
+        raise BadAnswer(f"it returned {what}; expected an array of real numbers")
     return output, None if weights is None else _numpy(weights)
