@@ -45,6 +45,14 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
     return number
 
 
+def array_size(name: str, value: Any, *, at_least: int) -> int:
+    """Return ``value`` as an int; as `whole_number`, and ValueError for more than any array has."""
+    number = whole_number(name, value, at_least=at_least)
+    if isinstance(number, int) and number > sys.maxsize:
+        raise ValueError(f"{name} must be at most {sys.maxsize}, as of any array; got {number}")
+    return number
+
+
 def _is_int(value: object) -> TypeGuard[int]:
     """Tell whether a number is an int, or a size that PyTorch, as it exports, leaves open."""
     torch = sys.modules.get("torch")
