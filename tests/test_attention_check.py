@@ -788,13 +788,22 @@ def test_the_plugin_makes_a_test_of_each_invariant(tmp_path):
     (tmp_path / "mine.py").write_text(
         "from d2lmini import attention\n\ndef wrong(query, key, value, mask=None, causal=False):\n"
         "    return attention(2 * query, key, value, mask=mask, causal=causal)\n"
+        "def hidden(query, key, value, mask=None):\n"
+        "    return attention(query, key, value, mask=None if mask is None else ~mask)\n"
+        "def fails(query, key, value):\n    return 1 / 0\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     if "d2lmini" not in {point.name for point in entry_points(group="pytest11")}:
         command += ["-p", "d2lmini.testing.plugin"]  # an older install
-    ran = subprocess.run(
-        [*command, "--attention", "mine:wrong"], cwd=tmp_path, capture_output=True, text=True
-    )
+
+    def run(*functions):
+        said = [word for name in functions for word in ("--attention", name)]
+        return subprocess.run([*command, *said], cwd=tmp_path, capture_output=True, text=True)
+
+    ran = run("mine:wrong", "mine:hidden --mask hidden", "mine:fails")
     assert ran.returncode == 1
-    assert "1 failed, 9 passed" in ran.stdout, ran.stdout
+    assert "2 failed, 16 passed, 2 skipped" in ran.stdout, ran.stdout
     assert "FAILED attention::it_is_the_definition[mine:wrong]" in ran.stdout
+    assert "FAILED attention::it_can_be_called[mine:fails]" in ran.stdout
+    ran = run("mine:hidden --mask no")
+    assert ran.returncode == 4 and "invalid choice: 'no'" in ran.stderr, ran
