@@ -423,14 +423,19 @@ def test_what_cannot_be_meant_is_refused_in_words():
     assert "could not be called" in repr(check_attention(lambda x: x))
 
 
-def windowed(off):
+def windowed(off, ahead=False):
     def windowed(query, key, value, window=None):
         n, m = query.shape[-2], key.shape[-2]
         back = np.arange(m - n, m)[:, None] - np.arange(m)
         near = True if window is None else back < window + off
-        return attention(query, key, value, mask=(back >= 0) & near).output
+        earlier = (back >= 0) | (ahead and window is not None)
+        return attention(query, key, value, mask=earlier & near).output
 
     return windowed
+
+
+def masked_in_one_part_only(query, key, value, mask=None, parts=1):
+    return attention(query, key, value, mask=mask if parts == 1 else None).output
 
 
 def in_parts(shared):
@@ -455,18 +460,34 @@ def for_weights(rule):
 
 
 @pytest.mark.parametrize(
-    ("kind", "right", "wrong"),
+    ("kind", "right", "wrong", "exhibits"),
     [
-        ("window", windowed(0), [windowed(1), windowed(-1)]),
-        ("parts", in_parts(0), [in_parts(1)]),
-        ("weights", for_weights(True), [for_weights(False)]),
+        (
+            "window",
+            windowed(0),
+            [windowed(1), windowed(-1), windowed(0, ahead=True)],
+            ["a window of one key too many", "a window of one key too few", "another window"],
+        ),
+        (
+            "parts",
+            in_parts(0),
+            [in_parts(1), masked_in_one_part_only],
+            ["a ring counts the shared keys twice", "other rules in parts"],
+        ),
+        (
+            "weights",
+            for_weights(True),
+            [for_weights(False)],
+            ["whoever asks for the weights gets other ones"],
+        ),
     ],
 )
-def test_further_arguments_are_tried(kind, right, wrong):
+def test_further_arguments_are_tried(kind, right, wrong, exhibits):
     name = FURTHER[kind].__name__
     report = check_attention(right)
     assert not report and name in report.held, report
     assert all(name in check_attention(one).names for one in wrong)
+    assert [check_attention(one).exhibit.name for one in wrong] == exhibits
     assert name not in {*check_attention(einsum).held, *check_attention(einsum).idle}
 
 
