@@ -86,7 +86,7 @@ def alice(model: SmolLM) -> dict[str, np.ndarray]:
             chances.append([said[model.cut.encode(f" {last}")[1]] for said, _ in runs])
             looks.append([finder(model, x[18], after)[1][place] for _, after in runs])
             asked.append(finder(model, theirs[18], x[18])[1][place])
-            seen = weights_of(model, *TELLER, x[16], ROTARY_BASE)[place, place - 1]
+            seen = weights_of(model, TELLER[0], TELLER[1], x[16], ROTARY_BASE)[place, place - 1]
             wrote.append((seen, size, message @ other / size / long))
     found = {"chances": chances, "looks": looks, "asked": asked, "wrote": wrote}
     names = np.array([[f"{first} {last}" for last in LAST] for first in FIRST])
