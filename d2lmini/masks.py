@@ -8,7 +8,7 @@ import operator
 from typing import Any
 
 from d2lmini._arrays import A, Array, Like, is_kind, namespace, namespace_like, values_if_known
-from d2lmini._checks import check_flag, whole_number
+from d2lmini._checks import array_size, check_flag, whole_number
 
 __all__ = ["causal_mask", "padding_mask", "sliding_window_mask"]
 
@@ -183,7 +183,7 @@ def padding_mask(lengths: A, num_keys: int, *, heads: bool = False) -> A:
            [[1, 1, 1]]])
     """
     xp = namespace(lengths=lengths)
-    num_keys = whole_number("num_keys", num_keys, at_least=0)
+    num_keys = array_size("num_keys", num_keys, at_least=0)
     if not is_kind(xp, lengths.dtype, "integral"):
         raise TypeError(f"lengths must be integers, got {lengths.dtype}")
     check_flag("heads", heads)
@@ -207,8 +207,8 @@ def padding_mask(lengths: A, num_keys: int, *, heads: bool = False) -> A:
 def _checked_positions(
     num_queries: int, num_keys: int | None, like: Array | None
 ) -> tuple[Any, Any]:
-    n = whole_number("num_queries", num_queries, at_least=0)
-    m = n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
+    n = array_size("num_queries", num_queries, at_least=0)
+    m = n if num_keys is None else array_size("num_keys", num_keys, at_least=0)
     return _positions(n, m, like)
 
 

@@ -16,7 +16,13 @@ from d2lmini._arrays import (
     values_if_known,
     widest,
 )
-from d2lmini._checks import broadcasts_to, check_tables, positive_number, whole_number
+from d2lmini._checks import (
+    array_size,
+    broadcasts_to,
+    check_tables,
+    positive_number,
+    whole_number,
+)
 
 __all__ = ["alibi_bias", "rotary", "sinusoidal_positions"]
 
@@ -68,8 +74,8 @@ def sinusoidal_positions(
            [ 0.91, -0.42,  0.02,  1.  ]])
     """
     xp, _ = namespace_like(like)
-    num_positions = whole_number("num_positions", num_positions, at_least=0)
-    dim = whole_number("dim", dim, at_least=0)
+    num_positions = array_size("num_positions", num_positions, at_least=0)
+    dim = array_size("dim", dim, at_least=0)
     base = positive_number("base", base)
     angle = _angles(xp, xp.arange(num_positions, dtype=widest(xp)), dim, base)
     waves = _in_pairs(xp, xp.sin(angle), xp.cos(angle))[:, :dim]
@@ -122,9 +128,9 @@ def alibi_bias(
            [-0.00390625,  0.        , -0.00390625],
            [-0.0078125 , -0.00390625,  0.        ]])
     """
-    num_heads = whole_number("num_heads", num_heads, at_least=1)
-    n = whole_number("num_queries", num_queries, at_least=0)
-    m = n if num_keys is None else whole_number("num_keys", num_keys, at_least=0)
+    num_heads = array_size("num_heads", num_heads, at_least=1)
+    n = array_size("num_queries", num_queries, at_least=0)
+    m = n if num_keys is None else array_size("num_keys", num_keys, at_least=0)
     xp, _ = namespace_like(like)
     query = xp.arange(m - n, m, dtype=widest(xp))[:, None]
     distance = xp.abs(query - xp.arange(m, dtype=widest(xp)))  # (n, m)

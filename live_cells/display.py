@@ -1,6 +1,7 @@
 """What stands for `IPython.display` in a page: things that know their form, and places for them."""
 
 import base64
+import json
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -66,6 +67,18 @@ class Latex(Text):
     form = "text/latex"
 
 
+class Code(Text):
+    """A program, which a page shows as it was written."""
+
+
+class JSON(Text):
+    """Nested lists and names, which a page writes out."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        whole = json.loads(self.data) if isinstance(self.data, str) else self.data
+        return {"text/plain": json.dumps(whole, indent=2, ensure_ascii=False, default=repr)}
+
+
 class Math(Latex):
     """A formula without its dollars."""
 
@@ -90,7 +103,15 @@ class Image(Text):
 def module(runner: Any) -> ModuleType:
     """Return the module that cells import from."""
     made = ModuleType("IPython.display")
-    shown = (HTML, SVG, Markdown, Latex, Math, Image, Text)
+    shown = (HTML, SVG, Markdown, Latex, Math, Image, JSON, Code, Text)
+    names = [one.__name__ for one in shown[:-1]]
+
+    def missing(name: str) -> Any:
+        if name.startswith("_"):  # which Python itself asks for
+            raise AttributeError(name)
+        raise ImportError(f"of IPython.display a page has {', '.join(names)}, and no {name}")
+
+    made.__getattr__ = missing
     vars(made).update({one.__name__: one for one in shown}, DisplayHandle=Handle, Pretty=Text)
     made.display = runner.display  # type: ignore[attr-defined]
     made.clear_output = lambda wait=False: runner.printed.clear(wait)  # type: ignore[attr-defined]

@@ -204,7 +204,8 @@ def write(app, exception) -> None:
         hashes = host_pyodide(folder / f"pyodide-{VERSION}", folder / archives["archive"])
     settings = {"pyodide": f"pyodide-{VERSION}/" if self_hosts(app) else CDN, **archives}
     (folder / "live.mjs").write_text(script("cells", settings=settings), "utf8")
-    shows = joined(PAGE, 'import { show } from "./output.mjs";\n') + "export { show };\n"
+    shows = joined(PAGE, 'import { settle, show } from "./output.mjs";\n')
+    shows += "export { settle, show };\n"
     (folder / "output.mjs").write_text(shows, "utf8")
     (folder / "worker.mjs").write_text(script("worker", hashes=hashes, sizes=SIZES), "utf8")
 

@@ -14,7 +14,6 @@ import logging
 import os
 import re
 import sys
-import time
 import tokenize
 import traceback
 from collections.abc import Callable
@@ -31,9 +30,6 @@ from live_cells.plan import Cell, imported, plan_cells
 
 MOST_LINES, MOST_LETTERS = 1000, 100_000  # of what a cell prints
 MOST_DRAWN = 5_000_000  # letters of one thing that is displayed, as of a drawing
-AT_ONCE = 3000  # pieces that are sent when they are printed: a line with `print` is two
-EVERY = 0.1  # seconds between two heaps of a flood
-OVERWRITTEN = re.compile(r"(?<=\r)[^\n\r]*\r(?=[^\n]*\r)")
 FORMS = {
     "text/html": "_repr_html_",
     "text/markdown": "_repr_markdown_",
@@ -42,6 +38,7 @@ FORMS = {
     "image/png": "_repr_png_",
     "image/jpeg": "_repr_jpeg_",
 }
+MAGIC = (r"^([%!]\S*)", r"=\s*([%!]\S*)", r"^(\?)", r"(\?)$")  # what is of IPython alone
 UNDERSCORES = ("_", "__", "___")
 MOST_SAID = 2000  # letters of an error
 FRAMES = 6  # of a traceback: of a recursion, its ends
@@ -57,21 +54,18 @@ Send = Callable[[str], None]  # takes a piece of output as JSON
 class Printed(io.TextIOBase):
     """What a cell prints: sent when it is printed, and no more than a page can hold.
 
-    Nothing waits for a later print, since there may be none: an endless loop, a stop. Only a flood
-    is sent in heaps: after AT_ONCE pieces, each EVERY seconds. What no longer fits is counted, and
-    said as soon as it begins.
+    Nothing waits here for a later print, since there may be none: an endless loop, a stop. It is
+    the page that draws a flood in heaps. What no longer fits is counted, and said when it begins.
     """
 
     encoding = "utf-8"
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self.send = send
-        self.waiting = ""
-        self.pieces = self.lines = self.letters = 0
+        self.lines = self.letters = 0
         self.in_line = 0  # letters that a carriage return gives back
         self.lines_out = self.letters_out = 0
-        self.clearing = self.stale = False  # what is shown goes when more comes; what waits, too
-        self.sent = time.monotonic()
+        self.clearing = False  # what is shown goes when more comes
 
     def writable(self) -> bool:
         """Tell that it can be written to."""
@@ -81,21 +75,18 @@ class Printed(io.TextIOBase):
         """Send what still fits, and count the rest."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        if not self.letters_out:
-            kept = self.fitting(text)
-            self.waiting = kept if self.stale else self.waiting + kept
-            self.stale = False
-            self.pieces += 1
-            now = time.monotonic()
-            if self.pieces <= AT_ONCE or now - self.sent > EVERY or len(kept) < len(text):
-                self.flush()
-            elif self.waiting.count("\r") > 2:  # a bar that moves faster than anybody can see
-                self.waiting = OVERWRITTEN.sub("", self.waiting)
-            self.leave_out(text[len(kept) :])
-        else:
-            self.lines_out += text.count("\n")
-            self.letters_out += len(text)
+        kept = "" if self.letters_out else self.fitting(text)
+        if kept:
+            self.put({"kind": "stream", "text": kept})
+        self.leave_out(text[len(kept) :])
         return len(text)
+
+    def put(self, piece: dict[str, Any]) -> None:
+        """Send a piece of output, into an empty cell where that was asked for."""
+        if self.clearing:
+            self.clearing = False
+            self.send({"kind": "clear"})
+        self.send(piece)
 
     def fitting(self, text: str) -> str:
         """Return what a page has room for, and count it in."""
@@ -121,7 +112,7 @@ class Printed(io.TextIOBase):
         """Count what a page has no room for, and say the first time that there is more."""
         if text:
             if not self.letters_out:
-                self.send({"kind": "cut", "text": "More printed, which the page does not show."})
+                self.put({"kind": "cut", "text": "More printed, which the page does not show."})
             self.lines_out += text.count("\n")
             self.letters_out += len(text)
 
@@ -133,36 +124,23 @@ class Printed(io.TextIOBase):
             self.leave_out("\n")
             return
         self.lines += not more.get("update")  # which takes the place of another
-        self.send({"kind": "display", "data": data | {"text/plain": words[:MOST_LETTERS]}, **more})
+        self.put({"kind": "display", "data": data | {"text/plain": words[:MOST_LETTERS]}, **more})
         self.leave_out(words[MOST_LETTERS:])
 
     def clear(self, wait: bool = False) -> None:
         """Take away what the cell has shown: now, or when more comes."""
-        self.clearing = self.stale = True
-        self.pieces += 1
         self.lines = self.letters = self.in_line = self.lines_out = self.letters_out = 0
-        if not wait and self.pieces <= AT_ONCE:
-            self.flush(more=True)
-
-    def flush(self, *, more: bool = False) -> None:
-        """Send what waits; say whether something else comes after it."""
-        self.sent = time.monotonic()
-        waiting = "" if self.stale and more else self.waiting
-        self.waiting, self.stale = "", False
-        if self.clearing and (more or waiting):
-            self.clearing = False
+        self.clearing = wait
+        if not wait:
             self.send({"kind": "clear"})
-        if waiting:
-            self.send({"kind": "stream", "text": waiting})
 
     def close_cell(self) -> None:
-        """Send the rest, and say how much was left out."""
-        self.flush()
+        """Say how much was left out."""
         if self.letters_out > 1:
             what = f"{self.lines_out:,} more lines"
             if self.lines_out < 2:
                 what = f"{self.letters_out:,} more letters"
-            self.send({"kind": "cut", "text": f"{what} printed, which the page does not show."})
+            self.put({"kind": "cut", "text": f"{what} printed, which the page does not show."})
 
 
 class Runner:
@@ -174,15 +152,17 @@ class Runner:
         self.last: list[Any] = ["", "", ""]
         self.ran: dict[str, str] = {}  # the code of each cell, as it has run
         self.callbacks: list[Callable[[], None]] = []
-        self.printed = Printed(self.send)
+        self.printed = Printed(self.post)
         be_a_notebook(self)
         logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it says what it does
         builtins.input = no_input
 
     def send(self, piece: dict[str, Any]) -> None:
-        """Send a piece of output."""
-        if piece["kind"] != "stream":
-            self.printed.flush(more=True)
+        """Send a piece of output after what was printed."""
+        self.printed.put(piece)
+
+    def post(self, piece: dict[str, Any]) -> None:
+        """Send it as JSON."""
         self._send(json.dumps(piece))
 
     # --- what to run ---
@@ -244,7 +224,7 @@ class Runner:
         """Run one of the cells that were prepared; return whether it came to its end."""
         cell = next(cell for cell in self.needed if cell.id == number)
         whole = cell is self.needed[-1] or self.must_run(cell)
-        self.printed = Printed(self.send)
+        self.printed = Printed(self.post)
         if whole:
             self.ran.pop(cell.id, None)
         try:
@@ -345,7 +325,7 @@ class Runner:
                 if own:
                     own()
                     continue
-            self.printed.show(dict(thing) if raw else forms_of(thing), **told)
+            self.printed.show(sendable(thing) if raw else forms_of(thing), **told)
         return handle
 
     def show_figures(self) -> None:
@@ -424,15 +404,27 @@ def forms_of(thing: Any) -> dict[str, Any]:
     """Return the forms in which a page can show something; its text at least."""
     found = form_of(thing, "_repr_mimebundle_")
     found = found[0] if isinstance(found, tuple) and found else found
-    data = dict(found) if isinstance(found, dict) else {}
+    data = sendable(found) if isinstance(found, dict) else {}
     if "text/plain" not in data:
         data["text/plain"] = written(thing)
     for form, name in FORMS.items():
         if form not in data and (shown := form_of(thing, name)) is not None:
-            shown = shown[0] if isinstance(shown, tuple) else shown
-            encoded = isinstance(shown, bytes)
-            data[form] = base64.b64encode(shown).decode() if encoded else shown
+            data |= sendable({form: shown[0] if isinstance(shown, tuple) else shown})
     return data
+
+
+def sendable(data: dict[Any, Any]) -> dict[str, str]:
+    """Return the forms that are texts, pictures as base64; the others nobody can show."""
+    texts = {}
+    for form, shown in data.items():
+        if isinstance(shown, bytes):
+            picture = form in ("image/png", "image/jpeg")
+            shown = (
+                base64.b64encode(shown).decode() if picture else shown.decode("utf-8", "replace")
+            )
+        if isinstance(shown, str):
+            texts[str(form)] = shown
+    return texts
 
 
 def written(thing: Any) -> str:
@@ -460,7 +452,7 @@ def described(error: BaseException) -> dict[str, Any]:
         return {
             "kind": "error",
             "name": "SystemExit",
-            "says": "the code asked to stop",
+            "says": f"the code asked to stop{'' if error.code is None else f': {error.code}'}",
             "lines": [],
         }
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("torch"):
@@ -507,9 +499,9 @@ def at(error: SyntaxError) -> dict[str, Any]:
 def said_of(error: SyntaxError) -> str:
     """Return what a reader should know of it, and of what a page cannot do."""
     line = linecache.getline(str(error.filename), error.lineno or 1).strip()
-    if line.startswith(("%", "!")):
-        word = line.split()[0]
-        return f"a page knows only Python, and no {word}: run the chapter as a notebook"
+    for pattern in MAGIC:
+        if error.msg.startswith("invalid syntax") and (found := re.search(pattern, line)):
+            return f"a page knows only Python, and no {found[1]}: run the chapter as a notebook"
     if "outside" in error.msg and "await" in error.msg:
         return f"{error.msg}: a page waits for nothing; run the chapter as a notebook"
     return error.msg

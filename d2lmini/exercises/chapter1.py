@@ -623,6 +623,7 @@ register(
             tables([0.5, -1, 2], [[1, 0, 1], [0, 1, 0.5], [2, 2, 1]], [[1, 7], [0, 2], [-3, 2]]),
             tables([-1, 1], [[0, 2], [1, 0], [2, 2], [0.5, 1]], [[6], [6], [6], [1.5]]),
             rough(4, (3,), (4, 3), (4, 2)),
+            tables([40, -30], [[20, 2], [21, 3], [-30, -10]], [[1], [-2], [4]]),
         ],
         mistakes=(
             Mistake(
@@ -802,6 +803,22 @@ register(
                         * (softmax(scores / temperature) - np.eye(len(scores))[clicked])
                         / temperature
                     )
+                ),
+            ),
+            Mistake(
+                "of-the-weight-itself",
+                "These are the slopes of the weight. The loss is minus its logarithm, whose slope "
+                "is that of the weight divided by the weight, with a minus.",
+                lambda scores, clicked, temperature: (
+                    -softmax(scores / temperature)[clicked]
+                    * _click_gradient(scores, clicked, temperature)
+                ),
+            ),
+            Mistake(
+                "largest",
+                "You took the largest score for the one that was clicked.",
+                lambda scores, clicked, temperature: _click_gradient(
+                    scores, int(scores.argmax()), temperature
                 ),
             ),
             Mistake(

@@ -247,6 +247,31 @@ def _peeked(
     return _judged(_threshold(other_scores, other_inside), other_scores, other_inside)
 
 
+def _of_the_others(
+    scores: Array, inside: Array, other_scores: Array, other_inside: Array
+) -> tuple[float, float]:
+    tried = np.sort(scores)
+    wrong = [_wrong(t, other_scores, other_inside) for t in tried]
+    return _judged(float(tried[np.argmin(wrong)]), other_scores, other_inside)
+
+
+def _between(
+    scores: Array, inside: Array, other_scores: Array, other_inside: Array
+) -> tuple[float, float]:
+    tried = np.sort(scores)
+    tried = (tried[1:] + tried[:-1]) / 2 if tried.size > 1 else tried
+    wrong = [_wrong(t, scores, inside) for t in tried]
+    return _judged(float(tried[np.argmin(wrong)]), other_scores, other_inside)
+
+
+def _edge(
+    of: Callable[[Array, Array], float],
+) -> Callable[[Array, Array, Array, Array], tuple[float, float]]:
+    return lambda scores, inside, other_scores, other_inside: _judged(
+        of(scores, inside), other_scores, other_inside
+    )
+
+
 def _halfway(
     scores: Array, inside: Array, other_scores: Array, other_inside: Array
 ) -> tuple[float, float]:
@@ -285,6 +310,7 @@ def _threshold_cases() -> list[Case]:
         (*case([0.9], [0.4, 0.95]), *case([0.8, 0.5], [0.92])),
         (*case([0.91, 0.62], [0.35, 0.7, 0.2]), *case([0.62, 0.5], [0.1, 0.66])),
         (*case([0.5, 0.6, 0.72, 0.8], [0.3, 0.75]), *case([0.55, 0.7, 0.35], [0.4])),
+        (*case([0.2, 0.82, 0.95], [0.4, 0.5, 0.64]), *case([0.25, 0.9], [0.3, 0.7, 0.85])),
         (*case([-0.2, 0.1], [-0.6, -1.2, 0.05]), *case([-0.15, 0.3], [-0.3, -0.9])),
         (*case([1.85, 1.4, 1.52], [1.2, -0.5, 1.6]), *case([1.3, 1.66], [0.9, -2])),
     ]
@@ -299,7 +325,7 @@ register(
         task="Choose a threshold for “nobody”, and judge it. scores (n,) are the best scores of n "
         "queries, and inside (n,) tells of each whether its name is in the store. A query is "
         "answered if its score is at least the threshold; it should be if its name is inside. Of "
-        "all scores take as threshold the one with the fewest wrong decisions, the smallest if "
+        "these n scores take as threshold the one with the fewest wrong decisions, the smallest if "
         "there are several. Return it, and the share of wrong decisions that it makes on "
         "other_scores (m,) with other_inside (m,).",
         returns={"threshold": "()", "wrong": "()"},
@@ -311,6 +337,7 @@ register(
                 "You chose the threshold on the scores that judge it. Choose it on the first "
                 "scores alone, or the judgement flatters it.",
                 _peeked,
+                also=(_of_the_others,),
             ),
             Mistake(
                 "not-judged",
@@ -322,6 +349,18 @@ register(
                 "You took the middle between the two means. The task asks for the score with the "
                 "fewest wrong decisions.",
                 _halfway,
+            ),
+            Mistake(
+                "between",
+                "You tried numbers between the scores. The threshold is one of the scores.",
+                _between,
+            ),
+            Mistake(
+                "edge",
+                "You took the smallest score of a name that is inside, or the largest of a "
+                "stranger. The task asks for the score with the fewest wrong decisions.",
+                _edge(lambda s, inside: s[inside].min() if inside.any() else s.max()),
+                also=(_edge(lambda s, inside: s[~inside].max() if (~inside).any() else s.min()),),
             ),
             Mistake(
                 "counted",
@@ -345,6 +384,12 @@ register(
                 "You counted only the strangers that are answered. A name in the store that is "
                 "turned away is a wrong decision too.",
                 _with(count=lambda t, scores, inside: float(((scores >= t) & ~inside).sum())),
+            ),
+            Mistake(
+                "smallest",
+                "Your threshold is always the smallest score, as it is if only the names count "
+                "that are turned away. A stranger that is answered is a wrong decision too.",
+                _with(count=lambda t, scores, inside: float(((scores < t) & inside).sum())),
             ),
         ),
         hints=(

@@ -182,6 +182,18 @@ register(
                 ),
             ),
             slip(
+                "repaired-twice",
+                "Masking after the softmax and dividing again is right on paper. With large "
+                "scores the visible weights are rounded to 0 first, and so is your output. Hide "
+                "before the softmax.",
+                _others_slip(
+                    hide=lambda s: s,
+                    after=lambda w: np.nan_to_num(
+                        (v := w * (1 - np.eye(len(w)))) / v.sum(axis=-1, keepdims=True)
+                    ),
+                ),
+            ),
+            slip(
                 "upside-down",
                 "The mask is upside down: each word looks at itself alone, so nothing changes.",
                 _others_slip(hide=lambda s: np.where(np.eye(len(s)) > 0, s, -np.inf)),

@@ -343,6 +343,15 @@ register(
                 _decode_slip(lambda query, keys: query @ keys.T / np.sqrt(len(keys) - 1)),
             ),
             Mistake(
+                "equal-weights",
+                "All values count the same in your output. Each counts for the weight of its key.",
+                lambda query, key, value, cached_key, cached_value: (
+                    np.concatenate([cached_value, value]).mean(axis=0, keepdims=True),
+                    np.concatenate([cached_key, key]),
+                    np.concatenate([cached_value, value]),
+                ),
+            ),
+            Mistake(
                 "query-cached",
                 "You put the query into the cache. Later tokens look for keys, so the key stays.",
                 lambda query, key, value, cached_key, cached_value: _decode_step(

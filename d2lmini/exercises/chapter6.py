@@ -641,6 +641,16 @@ def _every_time(weights: Array, tokens: Array, apart: bool = False) -> list[Any]
     return [w for w in found if w] if apart else [w for one in found for w in one]
 
 
+def _apart(weights: Array, tokens: Array, mean: Callable[[list[float]], float]) -> float:
+    """Leave out what stands right behind its earlier occurrence."""
+    found = []
+    for i, token in enumerate(tokens):
+        before = [j for j in range(i) if tokens[j] == token]
+        if before and before[-1] + 1 < i:
+            found.append(float(weights[i, before[-1] + 1]))
+    return mean(found)
+
+
 def _induction_cases() -> list[Case]:
     draw = np.random.default_rng(2)
     texts = [[4, 4], [1, 2, 1], [3, 1, 3, 2, 3], [2, 5, 7, 2, 5, 5, 9], [6, 1, 2, 3, 4, 5, 8, 6, 0]]
@@ -657,7 +667,8 @@ register(
         task="Measure whether a head is an induction head. weights (n, n) are those of one causal "
         "head on tokens (n,), whole numbers of which at least one is repeated. For each token that "
         "has occurred before, take the weight that it gives to the token right after its most "
-        "recent earlier occurrence. Return the mean of these weights, one number.",
+        "recent earlier occurrence; of two equal neighbours that is the second itself. Return the "
+        "mean of these weights, one number.",
         returns={"score": "()"},
         reference=_induction,
         cases=_induction_cases,
@@ -667,6 +678,13 @@ register(
                 "You looked at the earlier occurrence itself. An induction head looks at the token "
                 "after it.",
                 lambda weights, tokens: _induction(weights, tokens, step=0),
+            ),
+            Mistake(
+                "neighbours-skipped",
+                "You left out tokens that stand right behind their earlier occurrence. What comes "
+                "after that is the token itself, and its weight counts.",
+                lambda weights, tokens: _apart(weights, tokens, lambda x: float(np.mean(x))),
+                also=(lambda weights, tokens: _apart(weights, tokens, lambda x: sum(x) / len(x)),),
             ),
             Mistake(
                 "first-time",

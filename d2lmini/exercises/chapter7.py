@@ -1,5 +1,7 @@
 """Chapter 7: ask a real model who told its heads, and what they write."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from d2lmini._arrays import Array
@@ -150,6 +152,33 @@ register(
                 lambda states, gain, embedding: softmax(_read(states, gain, embedding, True)),
             ),
             Mistake(
+                "spread",
+                "You divided by the standard deviation, which leaves the mean out. The root mean "
+                "square is of the numbers as they are.",
+                lambda states, gain, embedding: softmax(
+                    (states / states.std(axis=-1, keepdims=True) * gain) @ embedding.T
+                ),
+            ),
+            Mistake(
+                "mean-size",
+                "You divided by the mean of the sizes. The root mean square is the root of the "
+                "mean of the squares.",
+                lambda states, gain, embedding: softmax(
+                    (states / np.abs(states).mean(axis=-1, keepdims=True) * gain) @ embedding.T
+                ),
+            ),
+            Mistake(
+                "gain-first",
+                "You multiplied by the gain before you brought the vectors to size. It comes "
+                "afterwards.",
+                lambda states, gain, embedding: softmax(
+                    _read(states * gain, np.ones_like(gain), embedding)
+                ),
+                also=(
+                    lambda states, gain, embedding: softmax(_read(states * gain, gain, embedding)),
+                ),
+            ),
+            Mistake(
                 "unit-length",
                 "You brought the vectors to length 1. A root mean square of 1 is a length of the "
                 "root of d. (Scores divided by the root of d come to the same.)",
@@ -290,19 +319,19 @@ def _controls(
     free_taken: bool = False,
     free_later: bool = False,
     again: bool = False,
-    loudest: bool = False,
+    key: Callable[[float, float], float] = lambda one, other: abs(one - other),
+    only_itself: bool = False,
 ) -> Array:
-    known = free_taken or free_later
+    known = free_taken or free_later or only_itself
     used = set() if known else {(int(layer), int(head)) for layer, head in taken}
     chosen = []
     for layer, head in taken:
         used |= {(int(layer), int(head))} if free_later else set()
+        used |= {(int(layer), int(head))} if only_itself else set()
         free = [at for at in np.ndindex(loudness.shape) if at not in used]
-        if loudest:
-            best = max(free, key=lambda at: loudness[at])
-        else:
-            best = min(free, key=lambda at: abs(loudness[at] - loudness[layer, head]))
+        best = min(free, key=lambda at: key(loudness[at], loudness[layer, head]))
         chosen.append(best)
+        used -= {(int(layer), int(head))} if only_itself else set()
         if not again:
             used.add(best)
     return np.array(chosen)
@@ -377,7 +406,19 @@ register(
             Mistake(
                 "loudest",
                 "You chose the loudest heads. Then the control is louder than what it controls.",
-                lambda loudness, taken: _controls(loudness, taken, loudest=True),
+                lambda loudness, taken: _controls(loudness, taken, key=lambda one, other: -one),
+            ),
+            Mistake(
+                "quietest",
+                "You chose the quietest heads, as the smallest difference does that keeps its "
+                "sign. Nearest is the smallest difference without its sign.",
+                lambda loudness, taken: _controls(loudness, taken, key=lambda one, other: one),
+            ),
+            Mistake(
+                "only-itself",
+                "You left out the head itself, but other heads that are taken out are among your "
+                "controls.",
+                lambda loudness, taken: _controls(loudness, taken, only_itself=True),
             ),
             Mistake(
                 "same-layer",

@@ -170,7 +170,6 @@ register(
             tables(
                 [[4], [2], [1]], [[1000], [-1000], [3]], [[-3], [6], [8]], [[998], [-1002], [900]]
             ),
-            tables([[0], [2]], [[-np.inf], [0.5]], [[-3], [0]], [[1.5], [-np.inf]]),
             (*rough(2, (3, 2)), *rough(3, (3, 1)), *rough(4, (3, 2)), *rough(5, (3, 1))),
         ],
         mistakes=(
@@ -228,6 +227,22 @@ register(
                 "You kept the larger logarithm. The sums are added, and then comes the logarithm.",
                 lambda o1, l1, o2, l2: (_merge_outputs(o1, l1, o2, l2)[0], np.maximum(l1, l2)),
                 also=(_kept_largest(np.maximum), _kept_largest(max)),
+            ),
+            Mistake(
+                "larger-wins",
+                "You took the output of the part with the larger sum. The other counts too, for "
+                "its share.",
+                lambda o1, l1, o2, l2: (np.where(l1 >= l2, o1, o2), np.logaddexp(l1, l2)),
+                also=(lambda o1, l1, o2, l2: (np.where(l1 >= l2, o1, o2), np.maximum(l1, l2)),),
+            ),
+            Mistake(
+                "shift-forgotten",
+                "The output is right. In the logarithm the number is missing that you subtracted "
+                "before exp.",
+                lambda o1, l1, o2, l2: (
+                    _merge_outputs(o1, l1, o2, l2)[0],
+                    np.log1p(np.exp(-np.abs(l1 - l2))),
+                ),
             ),
             Mistake(
                 "logarithms-added",
@@ -293,6 +308,28 @@ def _window_and_sinks(x: Array, window: int, sinks: int) -> Array:
     return np.concatenate([x[:sinks], x[max(sinks, len(x) - window) :]])
 
 
+def _unless_all_fit(keep: Callable[[Array, int, int], Array]) -> Callable[..., Pair]:
+    return _kept(lambda x, window, sinks: x if len(x) <= window + sinks else keep(x, window, sinks))
+
+
+def _all_new(
+    cached_key: Array, cached_value: Array, key: Array, value: Array, window: int, sinks: int
+) -> list[Array]:
+    return [
+        np.concatenate([_window_and_sinks(old, max(window - len(new), 0), sinks), new])
+        for old, new in ((cached_key, key), (cached_value, value))
+    ]
+
+
+def _cut_alone(
+    cached_key: Array, cached_value: Array, key: Array, value: Array, window: int, sinks: int
+) -> list[Array]:
+    return [
+        np.concatenate([_window_and_sinks(old, window, sinks), new])
+        for old, new in ((cached_key, key), (cached_value, value))
+    ]
+
+
 def _counting(first: float, *size: int) -> Array:
     return first + np.arange(float(np.prod(size))).reshape(size) / 4
 
@@ -339,12 +376,18 @@ register(
                 "no-sinks",
                 "You kept the newest only. The first positions stay as well: models rest on them.",
                 _kept(lambda x, window, sinks: x[-window:]),
+                also=(_unless_all_fit(lambda x, window, sinks: x[-window:]),),
             ),
             Mistake(
                 "sinks-counted",
                 "You kept window positions in all. The sinks come on top of them.",
                 _kept(lambda x, window, sinks: _window_and_sinks(x, max(window - sinks, 0), sinks)),
                 also=(
+                    _unless_all_fit(
+                        lambda x, window, sinks: np.concatenate(
+                            [x[:sinks], x[len(x) - window + sinks :]]
+                        )
+                    ),
                     _kept(
                         lambda x, window, sinks: np.concatenate(
                             [x[:sinks], x[sinks:][-(window - sinks) :]]
@@ -363,6 +406,7 @@ register(
                 "You kept the oldest positions. A new token looks at its neighbours, so the newest "
                 "stay.",
                 _kept(lambda x, window, sinks: x[: window + sinks]),
+                also=(_unless_all_fit(lambda x, window, sinks: x[: window + sinks]),),
             ),
             Mistake(
                 "nothing-dropped",
@@ -394,11 +438,48 @@ register(
                 "one-too-few",
                 "You kept one position too few: the newest `window` stay, besides the sinks.",
                 _kept(lambda x, window, sinks: _window_and_sinks(x, window - 1, sinks)),
+                also=(
+                    _unless_all_fit(
+                        lambda x, window, sinks: _window_and_sinks(x, window - 1, sinks)
+                    ),
+                ),
             ),
             Mistake(
                 "one-too-many",
                 "You kept one position too many: the newest `window` stay, besides the sinks.",
                 _kept(lambda x, window, sinks: _window_and_sinks(x, window + 1, sinks)),
+                also=(
+                    _unless_all_fit(
+                        lambda x, window, sinks: _window_and_sinks(x, window + 1, sinks)
+                    ),
+                ),
+            ),
+            Mistake(
+                "one-sink-too-many",
+                "You kept one position too many in front: the first `sinks` stay.",
+                _kept(lambda x, window, sinks: _window_and_sinks(x, window, sinks + 1)),
+                also=(
+                    _unless_all_fit(
+                        lambda x, window, sinks: _window_and_sinks(x, window, sinks + 1)
+                    ),
+                ),
+            ),
+            Mistake(
+                "sinks-last",
+                "You put the sinks behind the window. They are the oldest positions, so they come "
+                "first.",
+                _kept(lambda x, window, sinks: np.concatenate([x[-window:], x[:sinks]])),
+                also=(
+                    _unless_all_fit(
+                        lambda x, window, sinks: np.concatenate([x[-window:], x[:sinks]])
+                    ),
+                ),
+            ),
+            Mistake(
+                "new-whole",
+                "You kept all that is new. Of the new positions too only the newest `window` stay.",
+                _cut_alone,
+                also=(_all_new,),
             ),
             Mistake(
                 "exchanged",

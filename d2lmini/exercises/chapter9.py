@@ -448,11 +448,15 @@ def _dropped_cases() -> list[Case]:
     rng = np.random.default_rng(1)
     large = tuple(rng.normal(size=size).round(2) for size in ((3, 2), (4, 2), (4, 3)))
     kept = np.array([[1, 0, 1, 1], [0, 0, 0, 0], [0, 1, 1, 0]], dtype=bool)
+    huge = tables(
+        [[30, -20], [-40, 10]], [[25, 30], [-30, 20], [24, 31]], [[1, 3], [-2, 4], [5, 0]]
+    )
     return [
         (*small, np.array([[True, False]]), False),
         (*small, np.array([[True, False]]), True),
         (*large, kept, True),
         (*large, kept, False),
+        (*huge, kept[:2, :3], True),  # scores beyond what exp can hold
         (*rough(3, (2, 3), (1, 3), (1, 2)), np.array([[True], [True]]), True),
     ]
 
@@ -528,6 +532,35 @@ register(
                 "The weights are halved outside training, which some programs do instead of "
                 "doubling. Here those that stay are doubled in training.",
                 _dropped_otherwise(lambda w, kept, training: (w * kept if training else w / 2, w)),
+                also=(
+                    _dropped_otherwise(
+                        lambda w, kept, training: (2 * w * kept if training else w / 2, w)
+                    ),
+                ),
+            ),
+            Mistake(
+                "halved",
+                "The weights that stay are halved. So that the sum is the same on average, they "
+                "are doubled.",
+                _dropped_otherwise(lambda w, kept, training: (w * kept / 2 if training else w, w)),
+            ),
+            Mistake(
+                "divided-by-what-stayed",
+                "You divided by the share that stayed in this draw. The factor is 2, whatever was "
+                "drawn.",
+                _dropped_otherwise(
+                    lambda w, kept, training: (w * kept / kept.mean() if training else w, w)
+                ),
+                also=(
+                    _dropped_otherwise(
+                        lambda w, kept, training: (
+                            w * kept / np.maximum(kept.mean(axis=1, keepdims=True), 1e-9)
+                            if training
+                            else w,
+                            w,
+                        )
+                    ),
+                ),
             ),
             Mistake(
                 "kept-dropped",
@@ -539,6 +572,7 @@ register(
                 "The weights that stay were made to sum to 1 again. Dropout doubles them, whatever "
                 "they sum to then.",
                 _dropped_otherwise(_renormalised),
+                also=(_dropped_otherwise(lambda *case: (_renormalised(*case)[0],) * 2),),
             ),
             Mistake(
                 "no-scale",

@@ -35,6 +35,11 @@ __all__ = ["grade", "grade_exercise", "outcomes_of", "same_outcome"]
 SECONDS = 5.0  # of work, for all calls of one round; a right answer takes milliseconds
 PATIENCE = 30.0  # seconds on the clock
 RELATIVE, ABSOLUTE = 1e-4, 1e-5  # float32 is good enough
+OF_NAN = (
+    "nan comes from 0 / 0, ∞ − ∞ and 0 · ∞, and inf from a division by 0 or from exp of more than "
+    "709. Which line makes the first?"
+)
+SHAKEN = 3  # how often the numbers of each case are moved, to tell one reason from another
 
 _allclose, _isfinite = np.allclose, np.isfinite  # a reader may replace them
 
@@ -469,6 +474,8 @@ def _advice(exercise: Exercise, returned: Any) -> str:
         return f"Return {', '.join(exercise.returns)}, in this order."
     if "output" in getattr(returned, "_fields", ()):
         return "That holds the output and the weights: return its .output."
+    if isinstance(returned, tuple) and any(_is_array(x) or is_torch(x) for x in returned):
+        return "Return only what is asked for: a comma makes a tuple of several things."
     if isinstance(returned, list | tuple):
         return "Return an array or a number: np.array(...) makes an array of nested lists."
     return "Return a number, or an array of numbers; of True and False where a mask is asked for."
@@ -737,7 +744,8 @@ def _diagnosed(
             theirs = outcomes_of(exercise, slip)
             if len(theirs) == len(outcomes) and same_outcomes(theirs, outcomes):
                 return replace(found, says=mistake.says, mistake=mistake.id)
-    return replace(found, says=_explained(exercise, fn, outcomes, expected))
+    says = _explained(exercise, fn, outcomes, expected)
+    return replace(found, says=says or (OF_NAN if found.head.startswith("nan") else ""))
 
 
 def _explained(
@@ -745,16 +753,26 @@ def _explained(
 ) -> str:
     """Say how the right answer must be changed to give these outcomes, on fresh inputs too."""
     fresh, wanted = _fresh(exercise)
-    cases = [*exercise.cases(), *fresh, *map(_shaken, exercise.cases())]
+    shaken = [_shaken(case, seed) for seed in range(SHAKEN) for case in exercise.cases()]
+    cases = [*exercise.cases(), *fresh, *shaken]
     more = replace(exercise, cases=lambda: copy.deepcopy(cases[len(expected) :]))
     whole = [*outcomes, *outcomes_of(more, fn, limit=SECONDS)]
-    if len(whole) < len(cases) or all(outcome.arrays is None for outcome in outcomes):
-        return ""
-    right = [*expected, *wanted]
-    for part, name in enumerate(exercise.returns):
-        got = [outcome.arrays[part] for outcome in whole[: len(right)] if outcome.arrays]
-        if says := related(got, [arrays[part] for arrays in right], _close):
-            return f"Of {name}: {says}" if len(exercise.returns) > 1 else says
+    if len(whole) < len(cases) or 3 * sum(map(_has_numbers, whole)) < len(whole):
+        return ""  # too little came out that could tell one reason from another
+    last = replace(exercise, cases=lambda: copy.deepcopy(shaken))
+    also = [right.arrays for right in outcomes_of(last, exercise.reference)]
+    pairs = [
+        (got.arrays, right)
+        for got, right in zip(whole, [*expected, *wanted, *also], strict=True)
+        if right is not None
+    ]
+    if all(got for got, _ in pairs):
+        if says := _exchanged(exercise, pairs):
+            return says
+        for part, name in enumerate(exercise.returns):
+            one = [(got[part], right[part]) for got, right in pairs if got]
+            if says := related(one, _close):
+                return f"Of {name}: {says}" if len(exercise.returns) > 1 else says
     deadline = Deadline(SECONDS, PATIENCE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -781,14 +799,32 @@ def _agrees(exercise: Exercise, fn: Any, cases: list[Case], outcomes: list[Outco
     return True
 
 
-def _shaken(case: Case) -> Case:
+def _has_numbers(outcome: Outcome) -> bool:
+    """Tell whether a call gave anything that is a number: nan is like any other nan."""
+    return outcome.arrays is not None and any(
+        x.size <= LARGEST and _isfinite(x).any() for x in outcome.arrays
+    )
+
+
+def _exchanged(exercise: Exercise, pairs: list[tuple[Any, list[np.ndarray]]]) -> str:
+    """Say which results stand in each other's place."""
+    for one, two in itertools.combinations(range(len(exercise.returns)), 2):
+        order = [*range(len(exercise.returns))]
+        order[one], order[two] = two, one
+        if all(all(map(_close, (got[i] for i in order), right)) for got, right in pairs):
+            names = [*exercise.returns]
+            return f"You returned {names[one]} and {names[two]} in each other's place."
+    return ""
+
+
+def _shaken(case: Case, seed: int) -> Case:
     """Return the case with each number that is not whole a little changed."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
 
     def shaken(x: Any) -> Any:
         if type(x) is float or (_is_array(x) and x.dtype.kind == "f"):
-            moved = x * rng.uniform(0.7, 1.3, np.shape(x))
-            return float(moved) if type(x) is float else moved
+            moved = x * rng.uniform(0.6, 1.4, np.shape(x))
+            return float(moved) if type(x) is float else moved.astype(x.dtype)
         return x
 
     return tuple(map(shaken, case))

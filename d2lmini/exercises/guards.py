@@ -1,7 +1,6 @@
 """Run a learner's function so that a check is fair: time, output, random numbers, settings."""
 
 import io
-import os
 import pickle
 import random
 import signal
@@ -9,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -135,12 +134,10 @@ class FirstOutput(io.TextIOBase):
 def standard_settings() -> Iterator[None]:
     """Check under the same settings in every session, and leave the session as it was.
 
-    What the reader has set, such as a default dtype or device, does not reach the reference or the
-    answer. Put back are these settings, the folder, and what an answer has replaced in the checks
-    themselves; figures that it drew are closed. An answer that replaces a function of NumPy has
-    replaced it, as it would have in any cell.
+    What the reader has set, such as PyTorch's default dtype, does not reach the reference or the
+    answer. What an answer has replaced in the checks themselves is put back, and figures that it
+    drew are closed. Whatever else it changes it has changed, as it would have in any cell.
     """
-    before = [get() for get, _ in _settings()]
     checks = [(module, dict(vars(module))) for module in _checks()]
     figures = _figures()
     try:
@@ -149,9 +146,6 @@ def standard_settings() -> Iterator[None]:
     finally:
         for module, names in checks:
             vars(module).update(names)
-        for (get, put), value in zip(_settings(), before, strict=False):
-            if get() != value:
-                put(value)
         for number in _figures() - figures:
             sys.modules["matplotlib.pyplot"].close(number)
 
@@ -165,45 +159,24 @@ def _figures() -> set[int]:
     return set(pyplot.get_fignums()) if pyplot is not None else set()
 
 
-Setting = tuple[Callable[[], Any], Callable[[Any], Any]]  # how it is read, how it is put back
-
-
-def _settings() -> list[Setting]:
-    settings: list[Setting] = [
-        (_folder, lambda folder: os.chdir(folder) if folder else None),
-        (sys.getrecursionlimit, sys.setrecursionlimit),
-        (np.get_printoptions, lambda options: np.set_printoptions(**options)),
-    ]
-    torch = sys.modules.get("torch")
-    if torch is not None and hasattr(torch, "get_default_dtype"):
-        settings += [
-            (torch.get_default_dtype, torch.set_default_dtype),
-            (torch.get_default_device, torch.set_default_device),
-            (torch.get_num_threads, torch.set_num_threads),
-        ]
-    return settings
-
-
-def _folder() -> str:
-    with suppress(OSError):  # it may have been deleted
-        return os.getcwd()
-    return ""
-
-
 @contextmanager
 def _standard_torch(torch: Any) -> Iterator[None]:
     if not hasattr(torch, "get_default_dtype"):
         yield
         return
+    dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
+    device = torch.get_default_device()
     torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
     torch.set_num_threads(1)  # enough, and on a busy machine much quicker than two
-    with (
-        torch.inference_mode(False),
-        torch.enable_grad(),
-        torch.autocast("cpu", enabled=False),
-    ):
-        yield
+    try:
+        with torch.enable_grad():
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        if torch.get_default_device() != device:  # else it would cost each call of PyTorch a little
+            torch.set_default_device(device)
+        torch.set_num_threads(threads)
 
 
 def random_states() -> dict[str, bytes]:

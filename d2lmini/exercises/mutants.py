@@ -50,7 +50,7 @@ OTHERS = [
 ]  # fmt: skip
 MORE_OTHERS = [  # only to explain with
     ("max", "mean"), ("max", "sum"), ("min", "max"), ("mean", "sum"), ("mean", "max"),
-    ("mean", "min"), ("median", "max"), ("median", "min"), ("sum", "max"), ("sum", "prod"),
+    ("mean", "min"), ("median", "max"), ("median", "min"), ("sum", "max"),
     ("argmin", "argmax"), ("tanh", "sin"), ("exp", "exp2"), ("log", "log2"), ("repeat", "tile"),
 ]  # fmt: skip
 FUNCTIONS = [
@@ -64,6 +64,10 @@ LENGTHS = [
     ("np.abs({}).max({})", "the largest component were taken, not the length"),
     ("np.abs({}).mean({})", "the mean of all components were taken, not the length"),
     ("np.linalg.norm({}, {}) ** 2", "the length were squared"),
+]
+ATTENTIONS = [  # see `variations`
+    ("_over_queries", "the softmax ran over the queries, not over the keys"),
+    ("_overflows", "exp overflowed: the largest score of a row is subtracted first"),
 ]
 LEFT_OUT = {
     "[1:]": "left out its first step", "[:-1]": "left out its last step",
@@ -167,6 +171,9 @@ def _called(node: ast.Call) -> Iterator[Change]:
                 yield kind, says, _with(node, func=func, args=given)
             elif name == old and new in ("min", "max", "any", "all"):
                 yield kind, says, _with(node, func=ast.Name(new, ast.Load()))
+    if name == "attention":
+        for other, says in ATTENTIONS:
+            yield "more", says, _with(node, func=_parse(other))
     if name in ("attention", "multi_head_attention"):
         known = {k.arg for k in node.keywords}
         for key, value, says in (
@@ -263,8 +270,9 @@ def _changes(node: ast.AST, names: tuple[str, ...]) -> Iterator[Change]:
 
 
 def _fills() -> Iterator[Change]:
-    for fill, words in (-30.0, "−30"), (-1e4, "a large negative number"):
-        yield "fill", f"{words} stood where −∞ belongs", ast.Constant(fill)
+    for fill in -30.0, -1e4, -10.0, -100.0:
+        words = "a negative number stood where −∞ belongs, too large for some of the inputs"
+        yield "fill" if fill in (-30.0, -1e4) else "more", words, ast.Constant(fill)
 
 
 def _slices(node: ast.Slice) -> Iterator[Change]:

@@ -14,9 +14,13 @@ from typing import Any
 import numpy as np
 
 from d2lmini._arrays import is_torch
+from d2lmini.attention import Attention
 from d2lmini.exercises.cards import LARGEST
 from d2lmini.exercises.definition import Exercise
 from d2lmini.exercises.mutants import changed
+from d2lmini.exercises.slips import naive_softmax
+from d2lmini.scores import scaled_dot_product_score
+from d2lmini.weights import softmax
 
 __all__ = ["related", "variations"]
 
@@ -104,22 +108,22 @@ CHANGES: list[tuple[str, Callable[[Array], Array]]] = [
 ]  # fmt: skip
 
 
-def related(
-    got: Sequence[Array], right: Sequence[Array], close: Callable[[Array, Array], bool]
-) -> str:
+def related(pairs: Sequence[tuple[Array, Array]], close: Callable[[Array, Array], bool]) -> str:
     """Say how all results are related to the right ones; empty if no way is plain."""
-    pairs = list(zip(got, right, strict=False))
-    if len(got) < len(right) or all(close(a, b) for a, b in pairs):
+    if any(x.size > LARGEST for pair in pairs for x in pair) or all(close(*pair) for pair in pairs):
         return ""
-    if any(x.size > LARGEST or not np.isfinite(x).all() for pair in pairs for x in pair):
-        return ""
+    few = len(np.unique(np.concatenate([got.ravel() for got, _ in pairs]))) < 6
     for words, change in CHANGES:
+        if few and words in ("rounded", "cut to whole numbers"):
+            continue  # a count of a few things is often what would come of rounding
         with suppress(TypeError, ValueError, IndexError):  # such as of a number, without axes
             if all(close(a, change(b)) for a, b in pairs):
                 return f"Your result is {words}."
     if any(a.shape != b.shape or b.dtype.kind == "b" for a, b in pairs):
         return ""
     a, b = (np.concatenate([pair[i].ravel().astype(float) for pair in pairs]) for i in (0, 1))
+    if not np.isfinite(a).all():
+        return ""
     largest = np.abs(b).argmax()
     factor = a[largest] / b[largest] if b[largest] else 1.0
     if factor not in (0.0, 1.0) and close(a, factor * b):
@@ -140,7 +144,10 @@ def _on_any(change: Callable[[Array], Array]) -> Callable[[Any], Any]:
     def changed(x: Any) -> Any:
         try:
             if is_torch(x):
-                return x.new_tensor(change(x.detach().numpy()))
+                moved = x.new_tensor(change(x.detach().numpy()))
+                # Where it can, it learns as before: what has no slope is another slip.
+                learns = moved.shape == x.shape and (moved - x).isfinite().all()
+                return x + (moved - x).detach() if learns else moved
             old = np.asarray(x)
             new = change(old)
             if old.dtype.kind == "i" and not np.array_equal(new, new.astype(int)):
@@ -199,13 +206,37 @@ def _compiled(
 
 
 def _function(code: CodeType, name: str, **names: Any) -> Callable[..., Any]:
-    namespace = {"np": np, **names}
+    namespace = {"np": np, "_over_queries": _over_queries, "_overflows": _overflows, **names}
     try:
         exec(code, namespace)
     except Exception:  # what a class does when it is made
         return lambda: None
     function: Callable[..., Any] = namespace[name]
     return function
+
+
+def _over_queries(*arguments: Any, **options: Any) -> Attention[Array]:
+    """Do what `attention` does, with a softmax along the wrong axis."""
+    return _attention(lambda scores: softmax(scores, axis=-2), *arguments, **options)
+
+
+def _overflows(*arguments: Any, **options: Any) -> Attention[Array]:
+    """Do what `attention` does, without the subtraction of the largest score."""
+    return _attention(naive_softmax, *arguments, **options)
+
+
+def _attention(
+    softmax: Callable[[Array], Array],
+    query: Array,
+    key: Array,
+    value: Array,
+    *,
+    mask: Array | None = None,
+    score: Callable[[Array, Array], Array] = scaled_dot_product_score,
+) -> Attention[Array]:
+    scores = score(query, key)
+    weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))
+    return Attention(weights @ value, weights)
 
 
 def _named(tree: ast.Module, exercise: Exercise) -> Iterator[tuple[list[ast.stmt], int, str]]:

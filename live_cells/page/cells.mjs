@@ -14,7 +14,7 @@ const make = (tag, properties, ...inside) => {
 };
 
 // What shows an output comes with the first Run, as Python does; without it there are plain words.
-const plainly = { show: (out, piece) => out.append(piece.text ?? "") };
+const plainly = { show: (out, piece) => out.append(piece.text ?? ""), settle() {} };
 let shower = null;
 const withShow = (use) => { (shower ??= import(here("output.mjs")).catch(() => plainly)).then(use); };
 
@@ -154,6 +154,7 @@ class Cell {
     return card && make("i", {}, card.textContent.trim()).innerHTML;
   }
   end(state, text) {
+    withShow(({ settle }) => settle());
     this.state = state;
     this.say(this.verdict() ?? text);
     if (state === "done") noteRun();

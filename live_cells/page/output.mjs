@@ -73,8 +73,23 @@ function text(words, kind = "") {
   return pre;
 }
 
-/** Add what is printed to a stream; the last line of it may still change. */
+const EVERY = 30; // milliseconds: a flood of prints is drawn in heaps
+const held = { stream: null, words: "", timer: 0 };
+
+/** Add what is printed to a stream, soon: nothing waits longer than EVERY. */
 function print(stream, words) {
+  if (held.stream !== stream) settle();
+  held.stream = stream;
+  held.words += words;
+  held.timer ||= setTimeout(settle, EVERY);
+}
+
+/** Draw what was printed; the last line of it may still change. */
+export function settle() {
+  const { stream, words } = held;
+  clearTimeout(held.timer);
+  Object.assign(held, { stream: null, words: "", timer: 0 });
+  if (!words) return;
   stream.line ??= emptyLine();
   stream.open ??= stream.appendChild(document.createElement("span"));
   for (const line of written(stream.line, words)) stream.open.before(...inLooks(line), "\n");
@@ -114,6 +129,7 @@ export function show(out, piece, cellOf) {
     if (!id || cellOf(id)?.out === out) return null;
     return Object.assign(document.createElement("a"), { href: `#cell-${id}`, textContent: "another cell" });
   };
+  if (piece.kind !== "stream") settle();
   const last = out.lastElementChild;
   if (piece.kind === "clear") out.replaceChildren();
   else if (piece.kind === "stream") {

@@ -1,7 +1,9 @@
 // What is printed, as a notebook shows it: a carriage return writes over its line, a backspace takes a
-// letter back, and the signs for colours are colours. Other signs of a terminal are left out.
-const SIGN = /\x1b(?:\[([0-9;?]*)([@-~])|[@-Z\\-_])/y;
-const BEGUN = /\x1b(?:\[[0-9;?]*)?$/y;
+// letter back, and the signs for colours are colours. Other signs of a terminal are left out: those that
+// move about a screen, the address of a link, the title of a window, a bell.
+const SIGN = /\x1b(?:\[([0-9;:?]*)([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[@-Z\\^_])/y;
+const BEGUN = /\x1b(?:\[[0-9;:?]*|\][^\x07\x1b]{0,2000}\x1b?|[ -/]+)?$/y;
+const SILENT = /[\0-\x08\x0b\x0c\x0e-\x1f]/;
 
 /** A line that is being written: its letters, each with its look, and where the next one goes. */
 export function emptyLine() { return { cells: [], at: 0, look: "", left: "" }; }
@@ -33,7 +35,7 @@ export function written(line, text) {
     } else if (letter === "\r") line.at = 0;
     else if (letter === "\b") {
       if (line.at) line.cells.splice(--line.at, 1);
-    } else line.cells[line.at++] = [letter, line.look];
+    } else if (!SILENT.test(letter)) line.cells[line.at++] = [letter, line.look];
   }
   return done;
 }

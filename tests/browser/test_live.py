@@ -391,10 +391,11 @@ def test_the_signs_of_a_terminal_do_what_they_do_in_a_notebook(tab):
     code = (
         "for i in range(3): print(f'\\r{i} of 3', end='')\n"
         "print('\\nab\\bc \\x1b[31mred\\x1b[0m')\n"
-        "print('\\x1b[38;5;196mof 256\\x1b[48;2;0;0;255mground\\x1b[49m')"
+        "print('\\x1b[38;5;196mof 256\\x1b[48;2;0;0;255mground\\x1b[49m')\n"
+        "print('\\x1b]8;;http://a.b\\x07a link\\x1b]8;;\\x07\\x1b]0;title\\x07\\x07\\x1b(B')"
     )
     tab.write("crowd", code)
-    assert tab.run("crowd", "done").strip() == "2 of 3\nac red\nof 256ground"
+    assert tab.run("crowd", "done").strip() == "2 of 3\nac red\nof 256ground\na link"
     assert tab.output("crowd").locator(".ansi-c1").all_inner_texts() == ["red", "of 256"]
     assert tab.output("crowd").locator(".ansi-on.ansi-c4").inner_text() == "ground"
     tab.button("crowd", "Reset").click()
@@ -406,6 +407,8 @@ def test_the_signs_of_a_terminal_do_what_they_do_in_a_notebook(tab):
         ("print('so far')\nwhile True: pass", "so far"),
         ("print('so far', end='')\nwhile True: pass", "so far"),
         ("i = 0\nwhile True:\n    print(i)\n    i += 1", "More printed"),
+        # the last of a flood, before a long computation
+        ("for i in range(20_000): print(f'\\r{i}', end='')\nwhile True: pass", "19999"),
     ],
 )
 def test_what_is_printed_is_seen_at_once_and_stays_when_it_is_stopped(tab, code, shown):

@@ -58,6 +58,8 @@ VALUE_ERRORS = {
     },
     # masks
     "causal_mask(-1, like=z(0))": "num_queries must be at least 0, got -1",
+    "causal_mask(2**63, 2, like=z(0))": "num_queries must be at most 9223372036854775807",
+    "sinusoidal_positions(2, 10**30, like=z(0))": "dim must be at most 9223372036854775807",
     "causal_mask(2, -3, like=z(0))": "num_keys must be at least 0, got -3",
     "sliding_window_mask(2, window=0, like=z(0))": "window must be at least 1, got 0",
     "padding_mask(i([1, 5]), 4)": "lengths[1] = 5 … 0 and num_keys = 4",

@@ -23,7 +23,7 @@ RIGHT = find("additive_score").reference
         (lambda x: x[None], "Your result is given an axis of length 1 that should not be there."),
         (lambda x: x + 0.1 * x**3, ""),
         (lambda x: -x if x.size > 4 else x + 1, ""),  # what holds on some inputs only is not said
-        (lambda x: x * np.nan, ""),
+        (lambda x: x * np.nan, grading.OF_NAN),  # as good as any other reason for nan
     ],
 )
 def test_what_holds_on_every_input_is_said(change, says):
@@ -56,7 +56,22 @@ def test_what_holds_on_every_input_is_said(change, says):
          "s = np.einsum('pnd,d->pn', parts, query) / len(query)\n    n = s.shape[1]\n"
          "    return s[:, place] - (s.sum(1) - s[:, place]) / (n - 1)",
          "It is as if the root were left out."),
-        # Two slips at once, and a slip that cannot be told from others by what is tried here.
+        ("dropped_attention(query, key, value, kept, training)",
+         "s = query @ key.T / key.shape[1] ** 0.5\n    e = np.exp(s - s.max(0))\n"
+         "    w = e / e.sum(0)\n    return (2 * w * kept if training else w) @ value, w",
+         "It is as if the softmax ran over the queries, not over the keys."),
+        ("decode_step(query, key, value, cached_key, cached_value)",
+         "k, v = np.r_[cached_key, key], np.r_[cached_value, value]\n"
+         "    e = np.exp((s := query @ k.T / key.shape[1] ** 0.5) - s.max())\n"
+         "    return e / e.sum() @ v, v, k",
+         "You returned keys and values in each other's place."),
+        # Two slips at once, slips that cannot be told from others by what is tried here, and
+        # what gives nan whatever the numbers are.
+        ("attend_to_others(x)",
+         "s = x @ x.T / x.shape[1] ** 0.5\n    np.fill_diagonal(s, np.inf)\n"
+         "    e = np.exp(s - s.max(1)[:, None])\n"
+         "    return e / e.sum(1)[:, None] @ x if len(x) > 1 else 0 * x", grading.OF_NAN),
+        ("values_used(weights)", "return (weights > 0.1).sum(1)", ""),
         ("moved_tokens(x, w_q, w_k, w_v, steps)",
          "for _ in range(steps + 1):\n        x = x - (x @ w_q) @ (x @ w_k).T @ (x @ w_v)\n"
          "    return x", ""),
@@ -69,6 +84,13 @@ def test_what_holds_on_every_input_is_said(change, says):
 def test_one_slip_is_said_however_the_answer_is_written(name, body, says):
     answer = run_text(f"def {name}:\n    {body}", name.split("(")[0])
     assert grade(answer).says == says
+
+
+def test_what_never_learns_is_explained_by_no_change_of_the_numbers():
+    pytest.importorskip("torch")
+    text = find("OneHead").solution.replace("scores.softmax(dim=-1)", "scores.softmax(-1).detach()")
+    result = grade(run_text(text, "OneHead"))
+    assert "does not move with w_q.weight, w_k.weight" in result.head and result.says == ""
 
 
 def test_without_an_alarm_no_clock_slows_what_is_tried(monkeypatch):

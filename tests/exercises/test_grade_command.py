@@ -561,3 +561,60 @@ def test_without_jupyter_grading_says_what_is_missing(tmp_path, monkeypatch, cap
     monkeypatch.setitem(sys.modules, "nbclient", None)
     assert main(["grade", str(write(tmp_path / "a.ipynb", "1"))]) == 1
     assert "there is no nbclient: pip install" in capsys.readouterr().out
+
+
+# A hundred submissions: of each chapter one of each kind. A kind is the cells that it makes of a
+# chapter's exercises, and the status that each exercise then has; of the first, if two are given.
+
+
+def slipped(exercise):
+    """Return a cell with the first known mistake of an exercise, as if a learner had made it."""
+    return f"""from d2lmini.exercises import find
+check(find({exercise.name!r}).mistakes[0].fn, name={exercise.name!r})"""
+
+
+def headless(exercise):
+    return solved(exercise).replace("):\n", ")\n", 1)
+
+
+SUBMITTED = {
+    "all right": (solved, "pass"),
+    "not begun": (lambda exercise: exercise.starter, "todo"),
+    "slips": (slipped, "wrong error"),
+    "renamed": (lambda e: solved(e).replace(e.function, "their_own"), "missing"),
+    "no Python": (headless, "error"),
+    "leaves": (lambda e: f"import sys; sys.exit()\n{solved(e)}", "error"),
+    "right, then wrong": (
+        lambda e: f"{solved(e)}\n\ncheck(lambda *all: 'none', name={e.name!r})",
+        "wrong error",
+    ),
+    "no calls": (lambda e: e.solution, "missing error"),
+    "half a file": (None, "missing"),
+    "empty": (None, "missing"),
+}
+
+
+@pytest.mark.weekly
+def test_a_hundred_submissions_are_graded_each_as_it_should_be(tmp_path, capsys):
+    pytest.importorskip("torch")
+    expected = {}
+    for chapter in range(1, 11):
+        for kind, (cell, status) in SUBMITTED.items():
+            path = tmp_path / f"{chapter:02} {kind}.ipynb"
+            asked = exercises(chapter)
+            expected[path.name] = ({e.name for e in asked}, set(status.split()))
+            write(path, *(cell(exercise) for exercise in asked if cell))
+            if cell is None:
+                path.write_text("" if kind == "empty" else path.read_text("utf-8")[:-40], "utf-8")
+    assert len(expected) == 100
+    assert main(["grade", str(tmp_path)]) == 0
+    reports = json.loads(Path("grades.json").read_text("utf-8"))["notebooks"]
+    assert {one["notebook"] for one in reports} == {*expected}
+    for one in reports:
+        names, status = expected[one["notebook"]]
+        found = {e["name"]: e["status"] for e in one["exercises"]}
+        if names == {*found}:  # else nothing in the file tells of which chapter it is
+            assert {*found.values()} <= status, (one["notebook"], found)
+            assert one["of"] == len(names)
+        assert one["passed"] == (one["of"] if status == {"pass"} else 0), one["notebook"]
+        assert bool(one["problem"]) == ("half" in one["notebook"] or "empty" in one["notebook"])

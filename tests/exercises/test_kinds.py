@@ -240,6 +240,18 @@ SLIPS = [
         "w = np.exp((x @ w_q) @ (y @ w_k).swapaxes(1, 2) / w_k.shape[1] ** 0.5) * mask\n"
         "    return w / w.sum(-1, keepdims=True) @ (y @ w_v)",
     ),
+    # Scores too large for exp, in exercises that the library may be used in.
+    (
+        "dropped_attention",
+        "weights = attention(query, key, value).weights",
+        "e = np.exp(query @ key.T / query.shape[-1] ** 0.5)\n"
+        "    weights = e / e.sum(axis=-1, keepdims=True)",
+    ),
+    (
+        "change_without",
+        "return attention(query[None], key, value, score=dot_product_score).output[0]",
+        "return np.exp(key @ query) @ value / np.exp(key @ query).sum()",
+    ),
     # A batch in which every item is empty.
     ("padded_attention", "    sees =", "    max(n for n in lengths if n)\n    sees ="),
 ]

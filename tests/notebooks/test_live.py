@@ -14,7 +14,7 @@ import pytest
 
 from live_cells import extension as live
 from live_cells.plan import plan_cells
-from live_cells.runner import AT_ONCE, MOST_LETTERS, MOST_LINES, Printed, Runner
+from live_cells.runner import MOST_LETTERS, MOST_LINES, Printed, Runner
 from scripts import notebooks
 from scripts.notebooks import read_notebook
 from tests.book.building import ROOT
@@ -346,16 +346,14 @@ def test_a_flood_is_cut_with_a_note_as_soon_as_it_begins(texts, first, left):
     shown = words(sent)
     assert len(shown.splitlines() if first == MOST_LINES else shown) == first
     assert sent[-1] == {"kind": "cut", "text": "More printed, which the page does not show."}
-    assert len(sent) <= 2100 + 1000, "a page stands still over more"
     out.close_cell()
     assert sent[-1]["text"].startswith(left)
 
 
-def test_a_bar_that_moves_a_million_times_ends_where_it_ends():
-    sent, out = printed(*(f"\r{i} of 300000" for i in range(300_001)))
+def test_a_bar_that_moves_a_hundred_thousand_times_ends_where_it_ends():
+    sent, out = printed(*(f"\r{i} of 100000" for i in range(100_001)))
     out.close_cell()
-    assert words(sent).endswith("\r300000 of 300000") and sent[-1]["kind"] == "stream"
-    assert len(words(sent)) < MOST_LETTERS
+    assert words(sent).endswith("\r100000 of 100000") and sent[-1]["kind"] == "stream"
 
 
 @pytest.mark.parametrize("code", ["list(range(10**6))", "'x' * 10**7", "display('x' * 10**7)"])
@@ -402,6 +400,8 @@ BAD = "class Bad:\n    def {}(self): {}\n    def __repr__(self): return 'bad'\nB
         (BAD.format("_ipython_display_", "1 / 0"), ["bad"]),
         (BAD.format("_repr_html_", "return None"), ["bad"]),
         (BAD.format("_repr_mimebundle_", "return {'text/html': '<b>'}, {}"), ["bad"]),
+        (BAD.format("_repr_html_", "return 5"), ["bad"]),
+        (BAD.format("_repr_mimebundle_", "return {'text/plain': 5, 'a/b': {1}}"), ["bad"]),
         (ASKED, ["bad"]),
         ("class Bad:\n    def __getattr__(self, name): 1 / 0\nBad().__class__", None),
         ("  3\n", ["3"]),
@@ -454,12 +454,24 @@ def test_what_is_shown_goes_when_more_comes_and_gives_its_room_back():
     last = [piece["text"] for piece in sent if piece["kind"] == "stream"]
     assert "".join(last).split()[-1] == "2999" and sent[-1]["kind"] != "clear"
     assert not [piece for piece in sent if piece["kind"] == "cut"]
-    assert len(sent) < 3 * AT_ONCE, "a flood of them is sent in heaps"
 
 
 def test_a_picture_is_a_picture():
-    code = "class P:\n    def _repr_png_(self): return b'ab'\nP()"
-    assert Page(code).run(0)[1][0]["data"]["image/png"] == "YWI="
+    for how in (
+        "_repr_png_(self): return b'ab'",
+        "_repr_mimebundle_(self, **k): return {'image/png': b'ab'}",
+    ):
+        code = f"class P:\n    def {how}\nP()"
+        assert Page(code).run(0)[1][0]["data"]["image/png"] == "YWI="
+
+
+def test_what_a_page_cannot_display_is_said_with_what_it_can():
+    code = "from IPython.display import JSON, Code\ndisplay(JSON('{\"a\": [1]}'), Code('x = 1'))"
+    said = [piece["data"]["text/plain"] for piece in Page(code).run(0)[1]]
+    assert said == ['{\n  "a": [\n    1\n  ]\n}', "x = 1"]
+    error = Page("from IPython.display import Javascript").error(0)
+    assert error["name"] == "ImportError"
+    assert "a page has HTML, " in error["says"] and "no Javascript" in error["says"]
 
 
 # --- errors of the compiler ---
@@ -476,6 +488,8 @@ def test_a_picture_is_a_picture():
         ("x = (", 1, "x = (\n    ^", "never closed"),
         ("a = 1\n%timeit a", 2, "%timeit a", "no %timeit"),
         ("!pip install x", 1, "!pip install x", "no !pip"),
+        ("x = !ls", 1, "x = !ls", "no !ls"),
+        ("len?", 1, "len?", "no ?"),
         ("a = '\u2028\x0c'\nreturn a", 2, "return a\n^", "outside function"),
     ],
 )
