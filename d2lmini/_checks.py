@@ -32,7 +32,7 @@ def check_flag(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
 
 
-def whole_number(name: str, value: Any, *, at_least: int) -> int:
+def whole_number(name: str, value: Any, *, at_least: float) -> int:
     """Return ``value`` as an int; TypeError for another kind, ValueError if it is too small."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
@@ -57,6 +57,15 @@ def _is_int(value: object) -> TypeGuard[int]:
     """Tell whether a number is an int, or a size that PyTorch, as it exports, leaves open."""
     torch = sys.modules.get("torch")
     return isinstance(value, int) or (torch is not None and isinstance(value, torch.SymInt))
+
+
+def position(name: str, value: Any, count: int) -> int:
+    """Return which of ``count`` things is meant, from 0; a negative one counts from the end."""
+    at = whole_number(name, value, at_least=-math.inf)
+    if not -count <= at < count:
+        there = f"from 0 to {count - 1}" if count else "none at all"
+        raise ValueError(f"{name} = {at}: there are {count}, {there}")
+    return at % count
 
 
 def finite_number(name: str, value: Any) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -24,6 +25,30 @@ DOT_PRODUCT = (
 LAYER = inspect.signature(functional.multi_head_attention_forward)
 
 
+class AsWritten:
+    """While a thread records, what torch.compile has compiled runs as it was written."""
+
+    lock, records = threading.Lock(), 0
+    stance: Any = None
+
+    @classmethod
+    def begin(cls) -> None:
+        """Record in one thread more."""
+        with cls.lock:
+            cls.records += 1
+            if cls.stance is None and "torch._dynamo" in sys.modules:  # or nothing is compiled
+                cls.stance = torch.compiler.set_stance("force_eager")
+
+    @classmethod
+    def end(cls) -> None:
+        """Record in one thread less; the last puts back what was set."""
+        with cls.lock:
+            cls.records -= 1
+            if cls.stance is not None and not cls.records:
+                cls.stance.__exit__(None, None, None)
+                cls.stance = None
+
+
 class Watch(TorchFunctionMode):
     """Records the calls of attention in a block, and takes heads out of them."""
 
@@ -42,12 +67,12 @@ class Watch(TorchFunctionMode):
         self.again = False  # the run after it
         self.calls = 0
         self.seen: set[str] = set()  # modules that called attention
-        self.silent: list[str] = []  # modules that are called attention, and did not
-        self.compiled = False
+        self.silent: dict[str, str] = {}  # modules that are called attention, and did not; and why
         self.record = AttentionRecord([], [])
 
     def __enter__(self) -> Watch:
         self.thread = threading.get_ident()
+        AsWritten.begin()
         self.handles = [
             hooks.register_module_forward_pre_hook(self.before),
             hooks.register_module_forward_hook(self.after, with_kwargs=True, always_call=True),
@@ -59,17 +84,13 @@ class Watch(TorchFunctionMode):
         for handle in self.handles:
             handle.remove()
             hooks._global_forward_hooks_with_kwargs.pop(handle.id, None)  # which PyTorch forgets
+        AsWritten.end()
         if self.aside:  # interrupted: what is taken off next is to be this
             self.show()
         super().__exit__(*error)  # type: ignore[no-untyped-call]
-        if self.compiled:
-            self.note(
-                "code within torch.compile ran, and its calls may be missing: record the model as "
-                "it is before that"
-            )
         silent = [
             name
-            for name in dict.fromkeys(self.silent)
+            for name in self.silent
             if not any(_within(name, seen) or _within(seen, name) for seen in self.seen)
             and not any(_within(inner, name) for inner in self.silent if inner != name)
         ]
@@ -77,7 +98,7 @@ class Watch(TorchFunctionMode):
             more = f" and {len(silent) - 1} more" if len(silent) > 1 else ""
             self.note(
                 f"{silent[0] or 'the model'}{more} called no attention that can be seen, but "
-                "multiplied by hand or called a kernel directly"
+                f"multiplied by hand or called a kernel directly{self.silent[silent[0]]}"
             )
 
     def show(self) -> None:
@@ -114,7 +135,7 @@ class Watch(TorchFunctionMode):
         if not self.aside and self.running and self.running[-1][0] is module:
             _, before = self.running.pop()
             if self.calls == before and "attention" in type(module).__name__.lower():
-                self.silent.append(self.names[module])
+                self.silent[self.names[module]] = _way_out(module)
 
     def may_be_fast(self, module: nn.Module) -> bool:
         """Say whether a module of the framework may take a path on which nothing can be seen."""
@@ -152,7 +173,7 @@ class Watch(TorchFunctionMode):
         """See one function that PyTorch is asked for."""
         kwargs = kwargs or {}
         if torch.compiler.is_compiling():
-            self.compiled = True
+            self.note("what was compiled in this block: call torch.compile before it")
             return func(*args, **kwargs)
         if not self.running and not self.anywhere:
             return func(*args, **kwargs)  # not of the model
@@ -209,6 +230,14 @@ class Watch(TorchFunctionMode):
                     f"{count - 1}"
                 )
         return torch.tensor(self.without[name], dtype=torch.long, device=like.device)
+
+
+def _way_out(module: nn.Module) -> str:
+    """Say how a module of transformers is made to call what can be seen."""
+    kernel = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    if kernel in (None, "sdpa"):
+        return ""
+    return f' (attn_implementation="{kernel}"): first call model.set_attn_implementation("sdpa")'
 
 
 def _unpacked_heads(module: nn.Module | None, output: Tensor) -> int | None:

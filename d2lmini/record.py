@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple, overload
 
+from d2lmini._checks import position
 from d2lmini._torch import Tensor, torch
 
 __all__ = ["AttentionRecord", "RecordedAttention"]
@@ -67,6 +68,9 @@ class AttentionRecord(Sequence[RecordedAttention]):
             return AttentionRecord(calls, self.unseen)
         if isinstance(at, slice):
             return AttentionRecord(self._calls[at], self.unseen)
+        if not -len(self) <= at < len(self):
+            there = f"there are {len(self)} calls, from 0 to {len(self) - 1}"
+            raise IndexError(f"record[{at}]: {there if self._calls else self._nothing()}")
         return self._calls[at]
 
     @property
@@ -100,10 +104,8 @@ class AttentionRecord(Sequence[RecordedAttention]):
 
         Raises
         ------
-        IndexError
-            If the batch has no such item.
         ValueError
-            If nothing was recorded, or the calls differ in their shapes.
+            If the batch has no such item, nothing was recorded, or the calls' shapes differ.
         """
         self._something()
         shapes = {tuple(call.weights.shape[1:]) for call in self._calls}
@@ -152,12 +154,13 @@ class AttentionRecord(Sequence[RecordedAttention]):
             lines.append(f"  … and {len(names) - LISTED} more")
         return "\n".join([*lines, *(f"Not seen: {words}" for words in self.unseen)])
 
+    def _nothing(self) -> str:
+        why = "; ".join(self.unseen) or "no attention ran in the block, or `keep` fits none"
+        return f"nothing was recorded: {why}"
+
     def _something(self) -> None:
         if not self._calls:
-            raise ValueError(
-                "nothing was recorded: "
-                + ("; ".join(self.unseen) or "no attention ran in the block, or `keep` fits none")
-            )
+            raise ValueError(self._nothing())
 
 
 def _memory(nbytes: int) -> str:
@@ -170,10 +173,7 @@ def _memory(nbytes: int) -> str:
 
 
 def _item(call: RecordedAttention, item: int) -> Tensor:
-    batch = call.weights.shape[0]
-    if not -batch <= item < batch:
-        raise IndexError(f"item = {item}: the batch has {batch}, from 0 to {batch - 1}")
-    return call.weights[item]
+    return call.weights[position("item", item, len(call.weights))]
 
 
 def _joined(steps: list[Tensor]) -> Tensor:

@@ -60,11 +60,12 @@ def record_attention(
     Weights are those before dropout, detached, on the device of the model, and in float32 even if
     the model computes in 16 bits. Each thread records its own calls only. Where a
     `torch.nn.TransformerEncoder` takes its fast path, the path that can be seen runs beside it.
+    What ``torch.compile`` has compiled runs, in all threads, uncompiled until the block ends.
 
-    Not seen: kernels that are called directly (such as those of the package ``flash_attn``), code
-    within ``torch.compile``, flex attention, and attention that is written as two matrix products
-    (``attn_implementation="eager"`` in transformers; such a model returns its weights itself). The
-    record says where it met one of them.
+    Not seen: kernels that are called directly (such as those of the package ``flash_attn``), flex
+    attention, code that is compiled within the block, and attention that is written as two matrix
+    products. The record says where it met one of them, and, for a model of transformers (with
+    ``attn_implementation="eager"``), what to do.
 
     References
     ----------

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from d2lmini.plotting._text import (
     LINE,
+    Size,
     block_height,
     block_width,
     points,
@@ -15,7 +16,8 @@ from d2lmini.plotting._text import (
 )
 from d2lmini.plotting.theme import COLUMN, CSS_DPI, MAX_WIDTH, PNG_DPI
 
-TICK, LABEL, TITLE, NUMBER = 8.0, 9.0, 9.5, 8.0  # sizes of text, in points
+TICK, LABEL = Size(8.0, "xtick.labelsize"), Size(9.0, "axes.labelsize")
+TITLE, NUMBER = Size(9.5, "axes.titlesize"), Size(8.0, "font.size")
 EDGE = 0.05  # around the figure
 PAD = 0.05  # between things that belong together
 BAR_GAP, BAR_WIDTH = 0.14, 0.085
@@ -70,7 +72,7 @@ class Layout:
     xlabel: str
     ylabel: str
     titles: list[list[str]]
-    title_size: float
+    title_size: Size
     row_titles: list[str]
     row_title_x: float  # distance of the row titles to the grid
     ylabel_x: float

@@ -60,7 +60,9 @@ def to_numpy(x: Any, name: str) -> Any:
     """Return an array, a tensor, or a list of them as an array of NumPy, with its mask if any."""
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         fields = ", ".join(f".{field}" for field in x._fields)
-        raise TypeError(f"{name} is a {type(x).__name__} of several arrays; give one of {fields}")
+        raise TypeError(
+            f"{name} is of type {type(x).__name__}, several arrays; give one of {fields}"
+        )
     if hasattr(x, "detach"):  # a torch tensor, with or without gradients, on any device
         x = x.detach().cpu()
         return x.double().numpy() if x.is_floating_point() else x.numpy()  # NumPy has no bfloat16

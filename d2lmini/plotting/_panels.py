@@ -1,10 +1,10 @@
 """What models return, as rows and columns of panels: layers, heads, and one item of a batch."""
 
-import operator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from d2lmini._checks import position
 from d2lmini.plotting._inputs import Bools, Floats, read_matrices, to_numpy
 
 Mean: TypeAlias = Literal["heads", "layers", "both"]
@@ -40,7 +40,7 @@ def read_panels(
         if matrices.ndim == 5:  # (layers, batch, heads, queries, keys)
             at = _item(item, matrices.shape[1], name)
             known, matrices = True, matrices[:, at]
-        elif item is not None:
+        elif item is not None and matrices.ndim < 5:
             if matrices.ndim != 4:
                 raise ValueError(
                     f"item = {item!r}, but {name} of shape {matrices.shape} has no batch: leave it "
@@ -84,10 +84,7 @@ def _item(item: int | None, batch: int, name: str) -> int:
         if batch > 1:
             raise ValueError(f"{name} has a batch of {batch}: give item=0, or another of them")
         return 0
-    at = operator.index(item)
-    if not -batch <= at < batch:
-        raise ValueError(f"item = {at}: {name} has a batch of {batch}, from 0 to {batch - 1}")
-    return at
+    return position("item", item, batch)
 
 
 def _mean(values: Floats, visible: Bools, axes: tuple[int, ...]) -> tuple[Floats, Bools]:

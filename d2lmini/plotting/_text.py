@@ -5,10 +5,14 @@ import math
 import warnings
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
+import matplotlib
 from matplotlib import font_manager
+from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.ft2font import FT2Font
+from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 from d2lmini.plotting.theme import BOOK_FACE, FACE, Face
@@ -16,54 +20,111 @@ from d2lmini.plotting.theme import BOOK_FACE, FACE, Face
 LINE = 1.25 / 72  # inches of height for each point of size
 
 
+class Size(NamedTuple):
+    """A size of words in the book, in points, and the setting of matplotlib for such words."""
+
+    points: float
+    setting: str
+
+
+AnySize: TypeAlias = Size | float
+SETTINGS = ("font.size", "xtick.labelsize", "axes.labelsize", "axes.titlesize")
+
+
 def read_face(font: Any) -> Face:
-    """Return a face that is named, or the family and size in matplotlib's settings."""
+    """Return a face that is named, or the family and sizes in matplotlib's settings."""
     if font is None:
         return BOOK_FACE
-    if isinstance(font, Mapping):  # rcParams
-        kept = {name: font[name] for name in font if name.startswith("font.")}
-        size = float(kept.pop("font.size")) / 10
-        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
-        return Face(tuple(settings.items()), size)
-    names = [font] if isinstance(font, str) else list(font)
     known = {face.name for face in font_manager.fontManager.ttflist}
+    if isinstance(font, Mapping):  # rcParams
+        settings = {**matplotlib.rcParams, **font}
+        named = settings["font.family"]
+        each = [named] if isinstance(named, str) else named
+        faces = [face for name in each for face in settings.get(f"font.{name}", [name])]
+        lower = {name.lower() for name in known}
+        there = [face for face in faces if face.lower() in lower]  # the others would be logged
+        if not there:
+            warnings.warn(
+                f"font: matplotlib knows none of the faces in your settings, {', '.join(faces)}; "
+                "DejaVu Sans is used",
+                stacklevel=3,
+            )
+        scales = font_manager.font_scalings
+        sizes = [(name, settings[name]) for name in SETTINGS]
+        return Face(
+            (*there, "DejaVu Sans"),
+            tuple((n, scales[s] * settings["font.size"] if s in scales else s) for n, s in sizes),
+        )
+    if not isinstance(font, str | list | tuple):
+        raise TypeError(f"font must be the name of a face, or rcParams; got {type(font).__name__}")
+    names = [font] if isinstance(font, str) else font
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(str(name), sorted(known), n=1, cutoff=0)
             raise ValueError(f"font: matplotlib knows no face {name!r}; did you mean {near[0]!r}?")
-    return Face((("font.family", (*names, "DejaVu Sans")),), 1.0)
+    return Face((*names, "DejaVu Sans"))
 
 
-def points(size: float) -> float:
-    """Return a size of text as it is drawn, if the user's settings count."""
-    return size * FACE.get().size
+@lru_cache
+def _file(face: str) -> FT2Font:
+    return FT2Font(font_manager.findfont(FontProperties(family=[face])))
 
 
-def text_width(text: str, size: float, *, bold: bool = False, formula: bool = False) -> float:
+def boxes(figure: Figure) -> str:
+    """Say which characters would be drawn as boxes, and which face has them; "" if none would."""
+
+    def has(face: str, character: str) -> bool:
+        return bool(_file(face).get_char_index(ord(character)))
+
+    lacking: dict[str, list[str]] = {}  # with the faces that have no such character
+    texts: list[Any] = figure.findobj(Text)
+    for text in texts:
+        faces = text.get_fontfamily()
+        for c in text.get_text():
+            if c.isprintable() and not any(has(face, c) for face in faces):
+                lacking[c] = faces
+    if not lacking:
+        return ""
+    known = sorted({face.name for face in font_manager.fontManager.ttflist})
+    able = (face for face in known if all(has(face, c) for c in lacking))
+    face = next((face for face in able if not face.startswith("Last Resort")), None)  # boxes too
+    faces = ", ".join(next(iter(lacking.values())))
+    return f"{faces} has no {' '.join([*lacking][:8])}, drawn as boxes; " + (
+        f"draw with font={face!r}" if face else "install a face that has them: font=its name"
+    )
+
+
+def points(size: AnySize) -> float:
+    """Return a size of words as it is drawn, if the user's settings count."""
+    if isinstance(size, Size):
+        return dict(FACE.get().sizes).get(size.setting, size.points)
+    return size
+
+
+def text_width(text: str, size: AnySize, *, bold: bool = False, formula: bool = False) -> float:
     """Return the width of a line of text in the face that is set, in inches."""
     return _text_width(text, points(size), bold, formula, FACE.get())
 
 
 @lru_cache(maxsize=4096)
 def _text_width(text: str, size: float, bold: bool, formula: bool, face: Face) -> float:
-    family = face.family()
-    font = FontProperties(family=family, size=size, weight="bold" if bold else "normal")
+    font = FontProperties(family=face.family, size=size, weight="bold" if bold else "normal")
     with warnings.catch_warnings():  # a glyph that the font lacks warns when it is drawn
         warnings.simplefilter("ignore")
         return float(text_to_path.get_text_width_height_descent(text, font, formula)[0]) / 72
 
 
-def block_width(text: str, size: float) -> float:
+def block_width(text: str, size: AnySize) -> float:
     """Return the width of the widest line."""
     return max(text_width(line, size) for line in text.split("\n"))
 
 
-def block_height(text: str, size: float) -> float:
+def block_height(text: str, size: AnySize) -> float:
     """Return the height of a text of one or more lines; 0 for no text."""
     return (text.count("\n") + 1) * points(size) * LINE if text else 0.0
 
 
-def wrap(text: str, width: float, size: float, longest: float = math.inf) -> str:
+def wrap(text: str, width: float, size: AnySize, longest: float = math.inf) -> str:
     """Break a text at its spaces into lines that fit a width; break a word that is too long."""
     lines = []
     for paragraph in text.split("\n"):
@@ -82,7 +143,7 @@ def wrap(text: str, width: float, size: float, longest: float = math.inf) -> str
     return "\n".join(lines)
 
 
-def shortened(text: str, longest: float, size: float) -> str:
+def shortened(text: str, longest: float, size: AnySize) -> str:
     """Shorten a label that would take the place of the picture."""
     if text_width(text, size) <= longest:
         return text

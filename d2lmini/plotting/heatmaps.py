@@ -128,7 +128,8 @@ def show_heatmaps(
         What the colours stand for; written along the bar.
     font : str, list of str or rcParams, optional
         A face that has all characters of the tokens, such as ``"Noto Sans CJK JP"``, or several; or
-        ``matplotlib.rcParams``, for the family and the size of words that you have set.
+        ``matplotlib.rcParams``, for the family and the sizes that you have set: of numbers
+        (``font.size``), tokens (``xtick.labelsize``), axes (``axes.labelsize``) and titles.
     alt : str, optional
         A description for those who do not see the picture; generated if not given.
     ax : matplotlib.axes.Axes, optional

@@ -4,18 +4,20 @@ import d2lmini.plotting._matplotlib  # noqa: F401
 
 # isort: split
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from d2lmini._checks import position
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._describe import describe_panel, true_minus
 from d2lmini.plotting._inputs import Bools, Floats, RowSumWarning
 from d2lmini.plotting._legible import quoted
 from d2lmini.plotting._panels import read_panels
-from d2lmini.plotting._text import points, read_face, shortened, text_width
+from d2lmini.plotting._text import LINE, Size, points, read_face, shortened, text_width
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import COLORS, drawing_in
@@ -24,10 +26,12 @@ __all__ = ["RowSumWarning", "show_attention_lines"]
 
 FAINTEST = 0.02  # weights below this are not drawn
 MOST = 64  # tokens on one side
-TOKEN, NUMBER, HEAD = 10.0, 9.5, 9.0  # sizes of text, in points
+TOKEN, HEAD = Size(10.0, "xtick.labelsize"), Size(9.0, "axes.labelsize")
+NUMBER = Size(9.5, "font.size")
 LONGEST = 1.9  # inches; a longer token is cut
 ROW, GAP, EDGE = 0.34, 0.1, 0.08  # inches
 WIDE, SHORTEST = 4.2, 1.7  # inches: a figure, and its lines where the tokens are long
+LEAST = 0.5  # inches of lines in a figure of a size that was asked for
 
 
 def show_attention_lines(
@@ -37,6 +41,7 @@ def show_attention_lines(
     *,
     query: int | None = None,
     item: int | None = None,
+    figsize: tuple[float, float] | None = None,
     font: Any = None,
     alt: str | None = None,
     show: bool = True,
@@ -57,6 +62,8 @@ def show_attention_lines(
         this one are written beside the keys.
     item : int, optional
         Which item of a batch, where `weights` is a record or has a batch axis.
+    figsize : (float, float), optional
+        The width and height in inches. Without it, both follow from the tokens.
     font : str, list of str or rcParams, optional
         A face that has all characters of the tokens, or your settings: see `show_heatmaps`.
     alt : str, optional
@@ -81,7 +88,8 @@ def show_attention_lines(
         If an argument is of the wrong kind.
     ValueError
         If `weights` is not one matrix, holds negative numbers or numbers above 1, or has more than
-        64 rows or columns; if the labels are too few or too many; if there is no such query.
+        64 rows or columns; if the labels are too few or too many; if there is no such query; if
+        the words do not fit into `figsize`.
 
     Examples
     --------
@@ -93,10 +101,14 @@ def show_attention_lines(
     if values.shape[:2] != (1, 1):
         recorded = hasattr(weights, "unseen")
         shape = values.shape if recorded else np.shape(weights)
-        one = "weights.stack()" if recorded else "weights"
+        at = [0] * (len(shape) - 2)
+        if item is not None and not recorded:
+            at[-2] = item
+        one = f"weights.stack({item or 0})" if recorded else "weights"
         raise ValueError(
             f"weights must be one matrix, (queries, keys); got shape {shape}; give one head, such "
-            f"as {one}[{', '.join('0' * (len(shape) - 2))}]"
+            f"as {one}{''.join(f'[{i}]' for i in at)}"
+            + (", and no item" if item is not None else "")
         )
     values, visible = values[0, 0], visible[0, 0]
     n, m = values.shape
@@ -114,7 +126,8 @@ def show_attention_lines(
     sides = inputs.read_sides(queries, queries if keys is None else keys, (n, m))
     left, right = (tokens or [] for tokens in sides)
     if query is not None:
-        query = _position(query, n)
+        query = position("query", query, n)
+    size = inputs.read_size(figsize)
     alt = inputs.read_alt(alt)
     shares = np.where(visible, values, 0.0).clip(0, 1).round(6)
     inputs.warn_of_sums(shares, visible, "weights")
@@ -130,15 +143,27 @@ def show_attention_lines(
         ]
         numbers = text_width("0.00", NUMBER) + GAP if query is not None else 0.0
         beside = 2 * (EDGE + GAP) + sum(wide) + numbers
-        x = EDGE + wide[0] + GAP, EDGE + wide[0] + GAP + max(WIDE - beside, SHORTEST)
-        width = x[1] + GAP + wide[1] + numbers + EDGE
-        height = (max(n, m) + 1) * ROW + EDGE
+        count = max(n, m) + 1  # rows of words
+        line = points(TOKEN) * LINE
+        row = max(ROW, line)
+        width, height = size or (max(WIDE, beside + SHORTEST), count * row + EDGE)
+        if size:
+            least = beside + LEAST, count * line + EDGE
+            if width < least[0] or height < least[1]:
+                wider, higher = (math.ceil(inches * 10) / 10 for inches in least)
+                raise ValueError(
+                    f"figsize ({width:g}, {height:g}) is too small for {count - 1} tokens; give at "
+                    f"least ({wider:g}, {higher:g}), or smaller words by font=rcParams"
+                )
+            row = (height - EDGE) / count
+        head = row / 2 + min(EDGE, row - line)
+        x = EDGE + wide[0] + GAP, EDGE + wide[0] + GAP + width - beside
 
         def draw(ax: Axes) -> None:
-            rows = [_places(n, max(n, m)), _places(m, max(n, m))]
+            rows = [_places(n, count - 1, row), _places(m, count - 1, row)]
             _draw_lines(ax, shares, x, rows, query)
-            _write(ax, shown_left, x[0] - GAP, rows[0], "queries", "query", "right", chosen=query)
-            _write(ax, shown_right, x[1] + GAP, rows[1], "keys", "key", "left")
+            _write(ax, shown_left, (x[0] - GAP, head), rows[0], "query", "right", chosen=query)
+            _write(ax, shown_right, (x[1] + GAP, head), rows[1], "key", "left")
             if query is not None:
                 for key, y in enumerate(rows[1]):
                     text = f"{shares[query, key]:.2f}" if visible[query, key] else "–"
@@ -163,18 +188,10 @@ def show_attention_lines(
     return shown
 
 
-def _position(query: Any, count: int) -> int:
-    if isinstance(query, bool) or not isinstance(query, int | np.integer):
-        raise TypeError(f"query must be the position of a query; got {type(query).__name__}")
-    if not -count <= query < count:
-        raise ValueError(f"query {query} does not exist; there are {count}, from 0 to {count - 1}")
-    return int(query) % count
-
-
-def _places(count: int, rows: int) -> list[float]:
+def _places(count: int, rows: int, row: float) -> list[float]:
     """Return the heights of tokens, in the middle where the other side has more."""
-    first = ROW * (1.5 + (rows - count) / 2)
-    return [first + ROW * i for i in range(count)]
+    first = row * (1.5 + (rows - count) / 2)
+    return [first + row * i for i in range(count)]
 
 
 def _draw_lines(
@@ -207,22 +224,20 @@ def _draw_lines(
 def _write(
     ax: Axes,
     tokens: list[str],
-    x: float,
+    at: tuple[float, float],
     rows: list[float],
-    head: str,
     color: str,
     side: Any,
     chosen: int | None = None,
 ) -> None:
     """Write the tokens of one side under what they are."""
     style: dict[str, Any] = {"ha": side, "va": "center_baseline", "parse_math": False}
-    ax.text(
-        x, ROW / 2 + EDGE, head, fontsize=points(HEAD), color=COLORS[color], style="italic", **style
-    )
+    head = {"query": "queries", "key": "keys"}[color]
+    ax.text(*at, head, fontsize=points(HEAD), color=COLORS[color], style="italic", **style)
     for i, (token, y) in enumerate(zip(tokens, rows, strict=True)):
         quiet = chosen is not None and i != chosen
         ax.text(
-            x,
+            at[0],
             y,
             token,
             fontsize=points(TOKEN),

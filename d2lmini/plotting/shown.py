@@ -9,6 +9,7 @@ import io
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Container
 from functools import cached_property
 from html import escape
@@ -22,6 +23,7 @@ from matplotlib.figure import Figure
 
 from d2lmini._terminal import for_terminal
 from d2lmini.plotting._svg import data_address, from_matplotlib
+from d2lmini.plotting._text import boxes
 from d2lmini.plotting.theme import (
     CSS_DPI,
     FACE,
@@ -222,6 +224,11 @@ class Shown:
             changed and the dark drawing is asked for.
         RuntimeError
             If the format is pgf and XeLaTeX is not installed.
+
+        Warns
+        -----
+        UserWarning
+            If no face has some characters, which become boxes; it names a face that has them.
         """
         if hasattr(fname, "attach_note"):  # matplotlib's PdfPages
             named = "pdf"
@@ -245,7 +252,11 @@ class Shown:
                 matplotlib.rcParams["svg.fonttype"] = "none"
             else:
                 matplotlib.rcParams.update({"pdf.fonttype": fonttype, "ps.fonttype": fonttype})
-            figure.savefig(fname, **kwargs)
+                if hint := boxes(figure):
+                    warnings.warn(hint, stacklevel=2)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Glyph .* missing")  # the hint says it
+                figure.savefig(fname, **kwargs)
         figure.stale = before
 
     def svg(self, theme: str = "light") -> str:

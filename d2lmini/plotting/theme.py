@@ -56,20 +56,13 @@ HATCH: Mapping[str, str] = MappingProxyType({"light": "#cbc3b3", "dark": "#4d473
 
 
 class Face(NamedTuple):
-    """Settings of matplotlib that begin with "font.", and how large words are beside the book's."""
+    """Faces, of which the first that has a character draws it, and sizes other than the book's."""
 
-    settings: tuple[tuple[str, Any], ...]
-    size: float
-
-    def family(self) -> list[str]:
-        """Return the faces, the first first; one that has a character draws it."""
-        settings = dict(self.settings)
-        named = settings["font.family"]
-        each = [named] if isinstance(named, str) else list(named)
-        return [face for name in each for face in settings.get(f"font.{name}", [name])]
+    family: tuple[str, ...]
+    sizes: tuple[tuple[str, float], ...] = ()  # points, by the settings of matplotlib
 
 
-BOOK_FACE = Face((("font.family", ("DejaVu Sans",)),), 1.0)
+BOOK_FACE = Face(("DejaVu Sans",))
 FACE: ContextVar[Face] = ContextVar("d2lmini_face", default=BOOK_FACE)
 _theme: ContextVar[str] = ContextVar("d2lmini_theme", default="light")
 
@@ -225,7 +218,7 @@ def _set_style(*, axes: bool) -> None:
     matplotlib.rcdefaults()
     matplotlib.rcParams.update(_TEXT)
     if (face := FACE.get()) is not BOOK_FACE:
-        matplotlib.rcParams["font.family"] = face.family()
+        matplotlib.rcParams["font.family"] = list(face.family)
     if axes:
         matplotlib.rcParams.update(_axes_style())
         matplotlib.rcParams["axes.prop_cycle"] = cycler(color=_greys())

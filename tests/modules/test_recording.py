@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -369,16 +370,97 @@ def test_what_cannot_be_seen_is_said():
     assert record.unseen == ["_scaled_dot_product_flash_attention_for_cpu was called directly"]
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_compiled_code_is_said_to_be_unseen(again):
-    q = torch.randn(1, 2, 5, 8)
-    f = torch.compile(lambda q: scaled_dot_product_attention(q, q, q) + 1, backend="eager")
-    if again:
-        f(q)
+def compiled_runs(model):
+    """Return how to call a model, compiled whole, in place or in a part, and what to record."""
+    whole = torch.compile(model, backend="eager")
+    yield whole, whole, "_orig_mod."
+    yield whole, model, ""
+    model.layers[1] = torch.compile(model.layers[1], backend="eager")
+    yield model, model, ""
+    model.compile(backend="eager")
+    yield model, model, ""
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("padded", [False, True], ids=["plain", "nested"])
+def test_a_compiled_model_is_recorded_as_it_was_written(padded, grad, warm):
+    model, x = encoder().eval(), torch.randn(2, 5, 16)
+    hidden = torch.arange(5) >= torch.tensor([[5], [3]]) if padded else None
+    with torch.set_grad_enabled(grad), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nested tensors are a prototype
+        with record_attention(model) as written:
+            alone = model(x, src_key_padding_mask=hidden)
+        for run, recorded, before in compiled_runs(model):
+            torch.compiler.reset()
+            if warm:
+                run(x, src_key_padding_mask=hidden)
+            with record_attention(recorded) as record:
+                output = run(x, src_key_padding_mask=hidden)
+            assert record.names[0] == before + "layers.0.self_attn" and record.unseen == []
+            assert torch.equal(record.stack(), written.stack()) and torch.equal(output, alone)
+    assert torch._dynamo.eval_frame._stance.stance == "default"
+
+
+def test_compiled_code_stays_as_written_until_the_last_thread_is_done():
+    q, calls = torch.randn(1, 2, 5, 8), []
+
+    def backend(graph, inputs):
+        calls.append("compiled")
+        return graph.forward
+
+    f = torch.compile(lambda q: scaled_dot_product_attention(q, q, q) + 1, backend=backend)
+    inner_is_open, outer_is_closed, found = threading.Event(), threading.Event(), []
+
+    def other():
+        with record_attention() as record:
+            inner_is_open.set()
+            outer_is_closed.wait(10)
+            f(q)
+        found.append(len(record))
+
+    thread = threading.Thread(target=other)
     with record_attention() as record:
-        output = f(q)
-    torch.testing.assert_close(output, f(q))
-    assert "torch.compile" in record.unseen[0]
+        thread.start()
+        inner_is_open.wait(10)
+        f(q)
+    outer_is_closed.set()
+    thread.join()
+    assert len(record) == found[0] == 1 and calls == []
+    f(q)
+    assert calls == ["compiled"]
+
+
+def test_what_is_compiled_within_the_block_is_said_to_be_unseen():
+    q = torch.randn(1, 2, 5, 8)
+    torch.compiler.reset()
+    f = torch.compile(lambda q: scaled_dot_product_attention(q, q, q) + 1, backend="eager")
+    with record_attention() as record, torch.compiler.set_stance("default"):  # as before the first
+        f(q)
+    assert record.unseen == ["what was compiled in this block: call torch.compile before it"]
+
+
+def test_a_model_of_transformers_is_told_which_kernel_can_be_seen():
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.config = SimpleNamespace(_attn_implementation="eager")
+
+        def forward(self, q):
+            if self.config._attn_implementation == "sdpa":
+                return scaled_dot_product_attention(q, q, q)
+            return (q @ q.mT).softmax(-1) @ q
+
+    model, q = nn.Sequential(Attention()), torch.randn(1, 2, 5, 8)
+    with record_attention(model) as record:
+        model(q)
+    assert record.unseen[0].endswith(
+        'directly (attn_implementation="eager"): first call model.set_attn_implementation("sdpa")'
+    )
+    model[0].config._attn_implementation = "sdpa"
+    with record_attention(model) as record:
+        model(q)
+    assert record.names == ["0"] and record.unseen == []
 
 
 @pytest.mark.parametrize(
@@ -405,6 +487,8 @@ def test_the_errors_of_a_record_help():
         pass
     with pytest.raises(ValueError, match="nothing was recorded: no attention ran in the block"):
         record.stack()
+    with pytest.raises(IndexError, match=r"record\[0\]: nothing was recorded: no attention ran"):
+        record[0]
     model, x = encoder().eval(), torch.randn(2, 5, 16)
     with record_attention(model) as record:
         model(x)
@@ -414,6 +498,18 @@ def test_the_errors_of_a_record_help():
         record["layers.1.attn"]
     with pytest.raises(ValueError, match=r"2 calls: give one, as record\[0\].weights"):
         record.weights  # noqa: B018
-    with pytest.raises(IndexError, match="item = 2: the batch has 2, from 0 to 1"):
-        record.stack(item=2)
+    for item, error, words in [
+        (2, ValueError, "item = 2: there are 2, from 0 to 1"),
+        (-3, ValueError, "item = -3: there are 2"),
+        ("a", TypeError, "item must be an integer, got str"),
+        (True, TypeError, "item must be an integer, got bool"),
+        (1.0, TypeError, "item must be an integer, got float"),
+    ]:
+        for take in (record.stack, record.joined):
+            with pytest.raises(error, match=words):
+                take(item)
+    assert torch.equal(record.stack(-1), record.stack(1))
+    for at in (2, -3):
+        with pytest.raises(IndexError, match=rf"record\[{at}\]: there are 2 calls, from 0 to 1"):
+            record[at]
     assert len(record[1:]) == 1 and record[1:].weights is record[1].weights

@@ -116,7 +116,7 @@ BAD = {
         Attention(np.ones((2, 3)), np.ones((2, 4))),
         {},
         TypeError,
-        r"matrices is a Attention of several arrays; give one of \.output, \.weights",
+        r"matrices is of type Attention, several arrays; give one of \.output, \.weights",
     ),
     "too many panels": (np.ones((24, 24, 2, 2)), {}, ValueError, "24 x 24 panels, more than 512"),
     "too many columns": (np.ones((1, 64, 9, 9)), {}, ValueError, r"64 columns.*matrices\[:, :32\]"),

@@ -157,12 +157,6 @@ def test_no_word_is_taken_for_a_formula(where):
     assert not any(t.get_parse_math() for t in found)
 
 
-def test_glyphs_that_the_font_lacks_warn_and_are_drawn_as_boxes():
-    shown = heatmaps(np.eye(2), xticks=["猫", "犬"])
-    with pytest.warns(UserWarning, match="Glyph"):
-        shown.png()
-
-
 # ----------------------------------------------------------------------------------- layout
 
 FIGURES = {

@@ -171,9 +171,9 @@ def test_bad_input_is_told_in_words(given, error, message):
 @pytest.mark.parametrize(
     ("query", "error", "message"),
     [
-        (4, ValueError, "query 4 does not exist; there are 4, from 0 to 3"),
-        (-5, ValueError, "query -5 does not exist"),
-        ("cat", TypeError, "position of a query; got str"),
+        (4, ValueError, "query = 4: there are 4, from 0 to 3"),
+        (-5, ValueError, "query = -5: there are 4"),
+        ("cat", TypeError, "query must be an integer, got str"),
         (True, TypeError, "got bool"),
     ],
 )

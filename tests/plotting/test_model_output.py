@@ -1,13 +1,17 @@
 """Pictures of what models return: records, tuples of layers, batches; and files for a paper."""
 
+import functools
 import io
 import pickle
 import re
+import warnings
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, fontManager
+from matplotlib.ft2font import FT2Font
 
 from d2lmini import AttentionExplorer, AttentionTrace, show_attention_lines, show_figure
 from d2lmini.plotting import COLORS, show_heatmaps
@@ -145,7 +149,7 @@ def advised():
                 lambda: show_heatmaps(one[:1].reshape(1, 1, 1, 3))),
         "a batch": (lambda: show_heatmaps(weights), r"has a batch of 2: give item=0",
                     lambda: show_heatmaps(weights, item=0)),
-        "no such item": (lambda: show_heatmaps(weights, item=2), "a batch of 2, from 0 to 1",
+        "no such item": (lambda: show_heatmaps(weights, item=2), "= 2: there are 2, from 0 to 1",
                          lambda: show_heatmaps(weights, item=1)),
         "no batch": (lambda: show_heatmaps(one, item=0), "has no batch: leave it out",
                      lambda: show_heatmaps(one)),
@@ -164,8 +168,13 @@ def advised():
                               lambda: AttentionExplorer(wide, list("xy"), list("abc"))),
         "heads as lines": (lambda: show_attention_lines(weights[0][0], TOKENS), r"weights\[0\]",
                            lambda: show_attention_lines(weights[0][0][0], TOKENS)),
-        "layers as lines": (lambda: show_attention_lines(weights[0], TOKENS), r"weights\[0, 0\]",
-                            lambda: show_attention_lines(weights[0][0, 0], TOKENS)),
+        "layers as lines": (lambda: show_attention_lines(weights[0], TOKENS), r"weights\[0\]\[0\]",
+                            lambda: show_attention_lines(weights[0][0][0], TOKENS)),
+        "an item as lines": (lambda: show_attention_lines(weights, TOKENS, item=1),
+                             r"weights\[0\]\[1\]\[0\], and no item",
+                             lambda: show_attention_lines(weights[0][1][0], TOKENS)),
+        "a part and an item": (lambda: show_heatmaps(six, item=0), r"a part, such as matrices\[0\]",
+                               lambda: show_heatmaps(six[0], item=0)),
         "negative logs": (lambda: show_heatmaps(-one, norm="log"), "numbers of at least 0",
                           lambda: show_heatmaps(one, norm="log")),
     }  # fmt: skip
@@ -251,17 +260,110 @@ def test_words_have_the_face_and_the_size_that_are_asked_for():
     assert "DejaVu Serif" in serif.svg() and "DejaVu Serif" in serif.svg("dark")
     names = re.findall(rb"/BaseFont /([\w+-]+)", saved(serif, format="pdf"))
     assert any(b"DejaVuSerif" in name for name in names)
-    with matplotlib.rc_context({"font.family": "serif", "font.size": 15}):
+    settings = {"font.family": "serif", "font.size": 9, "xtick.labelsize": "small"}
+    settings |= {"axes.labelsize": 7, "axes.titlesize": "x-large"}
+    with matplotlib.rc_context(settings):
         before = dict(matplotlib.rcParams)
-        large = show_heatmaps(weights, TOKENS, font=matplotlib.rcParams)
+        large = show_heatmaps(weights, TOKENS, titles=["title"], font=matplotlib.rcParams)
+        lines = show_attention_lines(weights, TOKENS, query=0, font=matplotlib.rcParams)
         assert dict(matplotlib.rcParams) == before
-    sizes = {t.get_fontsize() for _, _, t in texts(large)}
-    assert sizes == {1.5 * t.get_fontsize() for _, _, t in texts(show_heatmaps(weights, TOKENS))}
+        ax = Figure().subplots()
+        ax.set(title="title", xlabel="Keys")
+        by_matplotlib = {
+            "cat": ax.get_xticklabels()[0], "Keys": ax.xaxis.label, "title": ax.title,
+            "0.00": ax.text(0, 0, "0.00"),
+        }  # fmt: skip
+        asked = {word: text.get_fontsize() for word, text in by_matplotlib.items()}
+    asked["keys"] = asked["Keys"]
+    assert len(set(asked.values())) == 4
+    for shown in (large, lines):
+        for word, _, text in texts(shown):
+            kind = re.sub(r"\d", "0", word)
+            if kind in asked:
+                assert text.get_fontsize() == pytest.approx(asked[kind]), word
+    assert {"cat", "Keys", "title"} <= set(said(large)) and {"cat", "keys"} <= set(said(lines))
     assert "DejaVu Serif" in large.svg("dark"), "also when it is asked for later"
     lines = show_attention_lines(weights, TOKENS, font=["DejaVu Serif"])
     assert "DejaVu Serif" in lines.svg("dark")
+    with pytest.raises(TypeError, match="font must be the name of a face, or rcParams; got int"):
+        show_heatmaps(weights, font=8)
     with pytest.raises(ValueError, match="no face 'DejaVu Serf'; did you mean 'DejaVu Serif'"):
         show_heatmaps(weights, font="DejaVu Serf")
+
+
+def test_faces_that_are_not_installed_are_said_once_and_not_a_thousand_times(caplog):
+    weights = random_weights(3, 3)
+    with matplotlib.rc_context(
+        {"font.family": "serif", "font.serif": ["No Times", "dejavu serif"]}
+    ):
+        shown = show_heatmaps(weights, TOKENS, font=matplotlib.rcParams)  # the second is there
+        assert "dejavu serif" in shown.svg() and saved(shown, format="pdf")
+    with pytest.warns(UserWarning, match="none of the faces in your settings, No Times;") as told:
+        shown = show_heatmaps(weights, TOKENS, font={"font.family": "No Times"})
+        assert saved(shown, format="pdf") and shown.html()
+    assert len(told) == 1 and told[0].filename == __file__
+    assert "findfont" not in caplog.text
+
+
+def test_characters_that_no_face_has_are_named_with_a_face_that_has_them(monkeypatch):
+    """The advice is followed: then there is no box, and no warning."""
+    stix, usual = (FT2Font(findfont(face)).get_charmap() for face in ("STIXGeneral", "DejaVu Sans"))
+    character = chr(max(stix.keys() - usual.keys()))
+    tokens = ["a", "b", character]
+    for show in (show_heatmaps, show_attention_lines):
+        shown = show(random_weights(3, 3), tokens)
+        with pytest.warns(UserWarning, match=f"DejaVu Sans has no {character}, drawn") as told:
+            pdf = saved(shown, format="pdf")
+        assert len(told) == 1
+        (face,) = re.findall(r"draw with font='(.*)'", str(told[0].message))
+        assert ord(character) in FT2Font(findfont(face)).get_charmap()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            saved(shown, format="svg", fonttype="none")  # there the reader's faces count
+            followed = saved(show(random_weights(3, 3), tokens, font=face), format="pdf")
+        assert followed != pdf
+
+    @show_figure(alt="A word.")
+    def word(ax):
+        ax.set_title(character, font=face)  # a text of one's own is asked for its own face
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        saved(word)
+    usual = [face for face in fontManager.ttflist if face.name == "DejaVu Sans"]
+    monkeypatch.setattr(fontManager, "ttflist", usual)
+    with pytest.warns(UserWarning, match="has no 猫, drawn as boxes; install a face that has them"):
+        saved(show_heatmaps(random_weights(3, 3), ["a", "b", "猫"]))
+
+
+@pytest.mark.parametrize("query", [None, 1])
+@pytest.mark.parametrize("size", [(3.25, 2.0), (2.4, 1.6), (7, 5)])
+def test_lines_have_the_size_that_is_asked_for_and_no_words_that_meet(size, query):
+    weights, tokens = random_weights(3, 7), ["the", "cats", "sat"]
+    shown = show_attention_lines(weights, tokens, list("abcdefg"), query=query, figsize=size)
+    (box,) = re.findall(rb"/MediaBox \[([^]]*)\]", saved(shown, format="pdf"))
+    np.testing.assert_allclose(np.array(box.split(), float)[2:], np.array(size) * 72, atol=0.01)
+    found = texts(shown)
+    width, height = shown.figure.canvas.get_width_height()
+    for i, (word, box, _) in enumerate(found):
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, word
+        for other, near, _ in found[:i]:
+            apart = min(box.x1, near.x1) - max(box.x0, near.x0) < 0 or (
+                min(box.y1, near.y1) - max(box.y0, near.y0) < 1
+            )
+            assert apart, f"{word} and {other} meet"
+    for line in shown.axes[0, 0].lines:
+        assert 0 < line.get_xdata()[0] < line.get_xdata()[-1] < size[0]
+
+
+def test_lines_that_do_not_fit_say_what_would_and_that_does():
+    draw = functools.partial(show_attention_lines, random_weights(3, 3), ["the", "cats", "sat"])
+    with pytest.raises(ValueError, match="too small for 3 tokens; give at least") as refused:
+        draw(figsize=(1, 0.5))
+    size = tuple(map(float, re.findall(r"least \((.*), (.*)\)", str(refused.value))[0]))
+    assert tuple(draw(figsize=size).figure.get_size_inches()) == size
+    with matplotlib.rc_context({"font.size": 5}):
+        draw(figsize=(size[0], size[1] * 0.6), font=matplotlib.rcParams)
 
 
 def test_what_is_changed_in_a_figure_is_in_every_form_or_refused():
