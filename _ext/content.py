@@ -142,10 +142,14 @@ def start(name: str) -> explorables.Start:
 def written(name: str) -> str:
     """Return an explorable as it stands in a page before its script has run."""
     one = start(name)
+
+    def weight_of(cells: list) -> str:  # what its bar shows where no script runs
+        return f' style="--w:{cells[one.bars]}"' if one.bars is not None else ""
+
     settings = html.escape(json.dumps(one.settings, ensure_ascii=False, separators=(",", ":")))
     head = "".join(f'<th scope="col">{html.escape(str(cell))}</th>' for cell in one.head)
     rows = "".join(
-        f'<tr><th scope="row">{html.escape(str(first))}</th>'
+        f'<tr{weight_of(others)}><th scope="row">{html.escape(str(first))}</th>'
         + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in others)
         + "</tr>"
         for first, *others in one.rows

@@ -423,14 +423,19 @@ def test_what_cannot_be_meant_is_refused_in_words():
     assert "could not be called" in repr(check_attention(lambda x: x))
 
 
-def windowed(off):
+def windowed(off, ahead=False):
     def windowed(query, key, value, window=None):
         n, m = query.shape[-2], key.shape[-2]
         back = np.arange(m - n, m)[:, None] - np.arange(m)
         near = True if window is None else back < window + off
-        return attention(query, key, value, mask=(back >= 0) & near).output
+        earlier = (back >= 0) | (ahead and window is not None)
+        return attention(query, key, value, mask=earlier & near).output
 
     return windowed
+
+
+def masked_in_one_part_only(query, key, value, mask=None, parts=1):
+    return attention(query, key, value, mask=mask if parts == 1 else None).output
 
 
 def in_parts(shared):
@@ -455,18 +460,34 @@ def for_weights(rule):
 
 
 @pytest.mark.parametrize(
-    ("kind", "right", "wrong"),
+    ("kind", "right", "wrong", "exhibits"),
     [
-        ("window", windowed(0), [windowed(1), windowed(-1)]),
-        ("parts", in_parts(0), [in_parts(1)]),
-        ("weights", for_weights(True), [for_weights(False)]),
+        (
+            "window",
+            windowed(0),
+            [windowed(1), windowed(-1), windowed(0, ahead=True)],
+            ["a window of one key too many", "a window of one key too few", "another window"],
+        ),
+        (
+            "parts",
+            in_parts(0),
+            [in_parts(1), masked_in_one_part_only],
+            ["a ring counts the shared keys twice", "other rules in parts"],
+        ),
+        (
+            "weights",
+            for_weights(True),
+            [for_weights(False)],
+            ["whoever asks for the weights gets other ones"],
+        ),
     ],
 )
-def test_further_arguments_are_tried(kind, right, wrong):
+def test_further_arguments_are_tried(kind, right, wrong, exhibits):
     name = FURTHER[kind].__name__
     report = check_attention(right)
     assert not report and name in report.held, report
     assert all(name in check_attention(one).names for one in wrong)
+    assert [check_attention(one).exhibit.name for one in wrong] == exhibits
     assert name not in {*check_attention(einsum).held, *check_attention(einsum).idle}
 
 
@@ -788,13 +809,22 @@ def test_the_plugin_makes_a_test_of_each_invariant(tmp_path):
     (tmp_path / "mine.py").write_text(
         "from d2lmini import attention\n\ndef wrong(query, key, value, mask=None, causal=False):\n"
         "    return attention(2 * query, key, value, mask=mask, causal=causal)\n"
+        "def hidden(query, key, value, mask=None):\n"
+        "    return attention(query, key, value, mask=None if mask is None else ~mask)\n"
+        "def fails(query, key, value):\n    return 1 / 0\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     if "d2lmini" not in {point.name for point in entry_points(group="pytest11")}:
         command += ["-p", "d2lmini.testing.plugin"]  # an older install
-    ran = subprocess.run(
-        [*command, "--attention", "mine:wrong"], cwd=tmp_path, capture_output=True, text=True
-    )
+
+    def run(*functions):
+        said = [word for name in functions for word in ("--attention", name)]
+        return subprocess.run([*command, *said], cwd=tmp_path, capture_output=True, text=True)
+
+    ran = run("mine:wrong", "mine:hidden --mask hidden", "mine:fails")
     assert ran.returncode == 1
-    assert "1 failed, 9 passed" in ran.stdout, ran.stdout
+    assert "2 failed, 16 passed, 2 skipped" in ran.stdout, ran.stdout
     assert "FAILED attention::it_is_the_definition[mine:wrong]" in ran.stdout
+    assert "FAILED attention::it_can_be_called[mine:fails]" in ran.stdout
+    ran = run("mine:hidden --mask no")
+    assert ran.returncode == 4 and "invalid choice: 'no'" in ran.stderr, ran

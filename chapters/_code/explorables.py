@@ -59,6 +59,7 @@ class Start:
     replaces: str = ""  # the drawing in whose place it comes: BEFORE, or one of the page
     tall: int = 0  # pixels that its drawing takes on a phone, if its parts stand there in a column
     files: dict[str, bytes] = field(default_factory=dict)  # what it loads when it is asked
+    bars: int | None = None  # the column of weights that are bars where no script runs
 
 
 def lookup() -> Start:
@@ -123,7 +124,7 @@ def learned() -> Start:
     settings = {**start.settings, "file": "name-encoder.bin", "shapes": shapes}
     head = ("key", "weight by trigrams", "weight as learned", "value")
     title, files = "Ask by trigrams, and by what is learned", {"name-encoder.bin": matrices}
-    return Start(title, settings, head, rows, start.says, (350, 268), 3, files=files)
+    return Start(title, settings, head, rows, start.says, (350, 268), 3, files=files, bars=0)
 
 
 def triangle() -> Start:
@@ -319,10 +320,14 @@ def rotary() -> Start:
 
 
 def readings() -> Start:
-    """Return the heads of the language model of the seventh chapter."""
-    layer, head = 18, 6  # 19.7, as the chapter calls it
+    """Return the heads of the language model of the seventh chapter, each beside one of them."""
+    layer, head, beside = 18, 6, (16, 0)  # 19.7 and 17.1, as the chapter calls them
     reading = next(iter(stored().values()))
     weights = reading.weights[layer, head]
+
+    def lower(square: np.ndarray) -> list[list[float]]:
+        return [[round(float(w), 4) for w in row[: i + 1]] for i, row in enumerate(square)]
+
     row = weights[-1]
     best = int(row.argmax())
     rows = [
@@ -341,11 +346,13 @@ def readings() -> Start:
         ],
         "layer": layer,
         "head": head,
-        "rows": [[round(float(w), 4) for w in weights[i, : i + 1]] for i in range(len(row))],
+        "beside": list(beside),
+        "before": lower(reading.weights[beside]),
+        "rows": lower(weights),
     }
     title, head = "Ask any head", ("from", "taken")
     files = {f"reading-{i}.bin": stored_weights(text) for i, text in enumerate(stored())}
-    return Start(title, settings, head, rows, says, (640, 296), 4, tall=353, files=files)
+    return Start(title, settings, head, rows, says, (640, 296), 4, BEFORE, files=files)
 
 
 def told() -> Start:
@@ -358,6 +365,9 @@ def told() -> Start:
         leads = scores - (scores.sum(axis=1, keepdims=True) - scores) / (n - 1)  # (181, n)
         order = np.argsort(-leads, axis=0, kind="stable")[:6]
         weights = d2lmini.softmax(scores.sum(axis=0))
+        by = trials.parts.index("17.1")
+        others = np.delete(leads, by, axis=0)
+        spans = np.stack([others.min(axis=0), others.max(axis=0), leads[by]], axis=1)  # (n, 3)
         texts.append(
             {
                 "tokens": list(tokens),
@@ -367,6 +377,7 @@ def told() -> Start:
                     [[trials.parts[i], round(float(leads[i, key]), 2)] for i in order[:, key]]
                     for key in range(n)
                 ],
+                "spans": spans.round(1).tolist(),
                 "start": 1 + int(weights[1:].argmax()),
             }
         )
@@ -379,8 +390,10 @@ def told() -> Start:
         f"{first['tops'][key][0][1]:.1f} of that. Choose another key, or a text with nothing to "
         "look up."
     )
+    twenty = np.sort(trials.lead, axis=1)[:, [0, -2, -1]].round(1).tolist()  # 17.1 comes first
+    settings = {"texts": texts, "twenty": twenty}
     title, head = "Who told it?", ("wrote", "part of the lead")
-    return Start(title, {"texts": texts}, head, rows, says, (640, 165), 2, tall=217)
+    return Start(title, settings, head, rows, says, (640, 248), 2, BEFORE)
 
 
 @cache
@@ -508,15 +521,17 @@ def tiles() -> Start:
         mixed = e @ values[:seen]
         rows.append((seen, f"ln {max(powers[:seen])}", f"{e.sum():.2f}", f"{mixed:.1f}"))
         rows[-1] += (f"{output:.2f}",)
-    first = rows[0]
+    _, _, total, mixed_values, answer = rows[-1]
+    faded = max(powers[:size]) / max(powers)
     says = (
-        f"1 of 2 tiles is read. The sum is {first[2]}, the mixed values are {first[3]}, and the "
-        f"output so far is {first[4]}. Read on, and watch the bars."
+        f"2 of 2 tiles are read. The sum is {total}, the mixed values are {mixed_values}, and the "
+        f"output so far is {answer}. What was read before has faded to {faded:.2f}, since a larger "
+        "score has come. It is exact, with two scores at a time. Change the last score."
     )
     settings = {"powers": powers, "values": values, "size": size}
     head = ("keys read", "M", "s", "o", "o / s")
     title = "Read tile after tile"
-    return Start(title, settings, head, rows, says, (494, 178), 3, tall=395)
+    return Start(title, settings, head, rows, says, (640, 274), 3, BEFORE)
 
 
 def museum() -> Start:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from d2lmini.testing.invariants import Array, Sizes, rules, some
+from d2lmini.testing.invariants import Array, Sizes, rules, some, square
 from d2lmini.weights import masked_softmax, softmax
 
 if TYPE_CHECKING:
@@ -298,8 +298,11 @@ _BY_SYMPTOM = {
              "exhibit 6"),
     "infinity": ("0 times infinity", "−∞ was multiplied by 0, which is nan", ""),
     "half": ("half precision inside", "the scores are computed in half precision", ""),
-    "window": ("a window of one key too many", "a window shows other keys than it says",
+    "window": ("a window of one key too many", "a window of w shows w keys before one's own",
                "in the second wing"),
+    "few": ("a window of one key too few", "a window of w shows w - 1 keys", ""),
+    "another": ("another window", "a window shows other keys than it says", ""),
+    "rules": ("other rules in parts", "with keys in several parts, a mask counts for less", ""),
     "paths": ("whoever asks for the weights gets other ones",
               "with weights and without, other rules are applied", "in the second wing"),
     "parts": ("a ring counts the shared keys twice",
@@ -390,7 +393,25 @@ def named(f: "Subject", broken: Mapping[str, Any]) -> Exhibit | None:
     )
     if [*broken] == ["weights_sum_to_one"] and not _are_dropped(f):
         return Exhibit(*_BY_SYMPTOM["others"])
+    if "a_window_that_covers_all_is_no_window" in broken and usually:
+        return _of_a_window(f)
     return _by_symptom(broken, usually)
+
+
+def _of_a_window(f: "Subject") -> Exhibit | None:
+    """Tell how many keys a window of two shows."""
+    s, causal = square(f.sizes(Sizes())), f.causal[-1]
+    back = np.arange(s.queries)[:, None] - np.arange(s.keys)
+    q, k, v = some(f, s)
+    try:
+        found, _ = f(q, k, v, causal=causal, heads=s.heads, window=2)
+    except Exception:  # that is another mistake
+        return None
+    for kind, keys in ("window", 3), ("few", 1):
+        shown = f.definition(q, k, v, abs(back) < keys, causal, s.heads)
+        if np.allclose(found, shown, 1e-4, 1e-4):
+            return Exhibit(*_BY_SYMPTOM[kind])
+    return Exhibit(*_BY_SYMPTOM["another"])
 
 
 def _is_rounded(one: Array | None, right: Array) -> bool:
@@ -418,7 +439,6 @@ def _are_dropped(f: "Subject") -> bool:
 
 _ALONE = {  # what is broken, and nothing else
     "weights_sum_to_one": "dropped",
-    "a_window_that_covers_all_is_no_window": "window",
     "any_number_of_parts_gives_the_same": "parts",
 }
 
@@ -436,6 +456,7 @@ def _by_symptom(broken: Mapping[str, Any], usually_right: bool) -> Exhibit | Non
         return None
     elif len(broken) == 1 and (alone := next(iter(broken))) in _ALONE:
         kind = _ALONE[alone] if alone in ran else None
+        kind = "rules" if kind == "parts" and broken[alone].case.startswith("a ") else kind
     elif defined is not None and "large scores" in defined.case and defined.name in ran:
         kind = "raw" if _is_nan(defined) or not np.any(defined.got, axis=-1).all() else None
     elif "a_hidden_key_might_as_well_be_gone" in broken:

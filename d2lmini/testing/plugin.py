@@ -1,12 +1,14 @@
 """A plugin of pytest: ``--attention MODULE:FUNCTION``, and the fixture ``check_attention``."""
 
+import argparse
+import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from d2lmini.testing import FURTHER, INVARIANTS, Report, check_attention
-from d2lmini.testing.__main__ import found
+from d2lmini.testing.__main__ import conventions, found
 
 __all__ = ["AttentionInvariant"]
 
@@ -18,7 +20,8 @@ def pytest_addoption(parser: Any) -> None:
         action="append",
         default=[],
         metavar="MODULE:FUNCTION",
-        help="run the invariants of attention on this function, a test for each",
+        help="run the invariants of attention on this function, a test for each; conventions may "
+        'follow, as in "MODULE:FUNCTION --mask hidden"',
     )
 
 
@@ -35,7 +38,7 @@ class AttentionInvariant(pytest.Item):
         if name in self.report.idle:
             pytest.skip("the function gives no occasion to try it")
         for finding in self.report:
-            if finding.name in (name, "it_can_be_called"):
+            if finding.name == name:
                 words = [str(finding), str(self.report.exhibit or ""), self.report.advice]
                 raise AssertionError("\n".join(filter(None, words)))
 
@@ -48,19 +51,32 @@ class AttentionInvariant(pytest.Item):
         return self.path, None, self.name
 
 
+class _Said(argparse.ArgumentParser):
+    """What follows ``--attention``: a function, and its conventions."""
+
+    def __init__(self) -> None:
+        super().__init__(prog="--attention", add_help=False)
+        self.add_argument("function")
+        conventions(self)
+
+    def error(self, message: str) -> Any:
+        """Leave it to pytest to end."""
+        raise ValueError(f"--attention: {message}")
+
+
 class _Functions(pytest.Collector):
     def collect(self) -> Iterator[AttentionInvariant]:
         for name in self.config.getoption("--attention"):
             try:
-                report = check_attention(found(name))
+                said = vars(_Said().parse_args(shlex.split(name)))
+                report = check_attention(found(said.pop("function")), **said)
             except ValueError as error:
                 raise pytest.UsageError(str(error)) from error
             asked = {*report.names, *report.held, *report.idle}
-            for invariant in (*INVARIANTS, *FURTHER.values()):
-                if invariant.__name__ in asked or "it_can_be_called" in asked:
-                    yield AttentionInvariant.from_parent(
-                        self, name=f"{invariant.__name__}[{name}]", report=report
-                    )
+            listed = [invariant.__name__ for invariant in (*INVARIANTS, *FURTHER.values())]
+            for one in ["it_can_be_called", *listed]:
+                if one in asked:
+                    yield AttentionInvariant.from_parent(self, name=f"{one}[{name}]", report=report)
 
 
 def pytest_collection_modifyitems(session: Any, config: Any, items: list[Any]) -> None:

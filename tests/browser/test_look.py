@@ -108,14 +108,34 @@ COVERED = """() => [...document.querySelectorAll('.cell.folded .live-tools')].fl
 })"""
 
 
-def test_under_a_finger_the_buttons_are_always_seen_and_lie_on_no_name(visit):
+def test_under_a_finger_the_buttons_are_seen_with_their_code_and_lie_on_no_name(visit):
     tab = visit(CHAPTERS[1], width=390).tab
     tab.locator("[data-live]").first.wait_for(state="attached")
+    folds = tab.locator(".cell.folded[data-live] > details.hide:not([open])")
+    tools = tab.locator(".cell.folded[data-live]:has(> details.hide) > .live-bar > .live-tools")
+    assert folds.count() and not any(one.is_visible() for one in tools.all())
+    folds.evaluate_all("all => all.forEach(one => { one.open = true; })")
     shown = tab.locator(".live-tools").evaluate_all(
-        "all => all.map(one => getComputedStyle(one).opacity)"
+        "all => all.map(one => getComputedStyle(one).display + getComputedStyle(one).opacity)"
     )
-    assert set(shown) == {"1"}
+    assert set(shown) == {"flex1"}
     assert tab.evaluate(COVERED) == []
+
+
+# Notes in the margin of which one lies on another.
+ON_ANOTHER = """() => {
+    const notes = [...document.querySelectorAll('.reading details > summary')]
+        .filter(one => one.checkVisibility()).map(one => [one, one.getBoundingClientRect()])
+        .filter(([, box]) => box.left > 900).sort(([, a], [, b]) => a.top - b.top);
+    return notes.filter(([, box], i) => i && box.top < notes[i - 1][1].bottom - 1)
+        .map(([one]) => one.textContent);
+}"""
+
+
+def test_notes_in_the_margin_do_not_lie_on_one_another(visit):
+    for number in (0, 3, 5):  # in these chapters some follow one another
+        tab = visit(CHAPTERS[number], width=1280).tab
+        assert tab.evaluate(ON_ANOTHER) == [], CHAPTERS[number]
 
 
 def test_the_code_of_a_figure_comes_after_its_caption_and_is_quiet(visit):

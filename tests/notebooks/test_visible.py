@@ -32,6 +32,20 @@ def test_no_visible_cell_needs_what_only_a_fold_makes(path):
     assert not found, f"make these in a cell that shows its code: {found}"
 
 
+ROOM = 80  # letters in a line of code on a desktop: theme.css, --code-size
+
+
+@pytest.mark.parametrize("path", sorted(notebooks.CHAPTERS.glob("*.ipynb")), ids=lambda p: p.stem)
+def test_no_line_that_a_reader_sees_is_broken(path):
+    seen = [
+        one
+        for one in read_cells(read_notebook(path.read_text("utf8")).cells)
+        if not one.tags & {*FOLDED, "remove-cell", "remove-input"}
+    ]
+    long = [line for one in seen for line in one.code.splitlines() if len(line) > ROOM]
+    assert not long, f"at most {ROOM} letters, or a desktop breaks them: {long}"
+
+
 def cell(id, source, *tags):
     return {"cell_type": "code", "id": id, "source": source, "metadata": {"tags": list(tags)}}
 

@@ -10,9 +10,22 @@ function fill(made, attributes, inside) {
 export const set = (part, attributes) => fill(part, attributes, []);
 export const text = (x, y, words, attributes = {}) => draw("text", { x, y, ...attributes }, words);
 
-/** A drawing of this size; what it shows is said by the sentence beneath. */
-export const picture = (width, height, ...inside) =>
-  draw("svg", { viewBox: `0 0 ${width} ${height}`, style: `max-width:${width * 1.25}px` }, ...inside);
+/** A drawing of this size; what it shows is said by the sentence beneath. Its words have one size, however wide it is:
+ *  --unit says how many of its own units a pixel has. */
+export function picture(width, height, ...inside) {
+  const made = draw("svg", { viewBox: `0 0 ${width} ${height}`, style: `max-width:${width * 1.25}px` }, ...inside);
+  sizes ??= new ResizeObserver((all) => { for (const { target, contentRect } of all) if (contentRect.width) target.style.setProperty("--unit", (target.viewBox.baseVal.width / contentRect.width).toFixed(3)); });
+  sizes.observe(made);
+  return made;
+}
+let sizes;
+
+/** A weighted sum in the colours of its parts, without what rounds to nothing. */
+export function sumOf(weights, values, output) {
+  const word = (kind, words) => make("span", { class: kind }, words);
+  const terms = weights.map((weight, i) => [weight, values[i]]).filter(([weight]) => weight >= 0.0005);
+  return [...terms.flatMap(([weight, value], i) => [i ? " + " : "", word("weight", weight.toFixed(3)), " · ", word("value", value)]), terms.length < weights.length ? " + … = " : " = ", word("output-word", output)];
+}
 
 /** A slider: what is shown of its value, its two ends, and a mark where one usually is. */
 export function slider({ label, min, max, step, value, usual, ends, show, input }) {

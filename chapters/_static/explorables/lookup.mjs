@@ -1,6 +1,6 @@
 // The first page: turn the query, and watch scores, weights and output move.
 import { lookup } from "./math.mjs";
-import { draw, dragged, frame, make, picture, set, slider, text } from "./frame.mjs";
+import { draw, dragged, frame, make, picture, set, slider, sumOf, text } from "./frame.mjs";
 
 const X = 112, Y = 122, RADIUS = 102; // where 0 is, and how far the plane reaches
 const LONGEST = 6;
@@ -85,8 +85,7 @@ export function mount(root, { query, keys, values }) {
       share.textContent = found.weights[i].toFixed(2);
     });
     out.textContent = found.output[0].toFixed(2);
-    terms?.replaceChildren(...found.weights.flatMap((weight, i) => [i ? " + " : "", make("span", { class: "weight" }, weight.toFixed(3)),
-      " · ", make("span", { class: "value" }, `${values[i][0]}`)]), " = ", make("span", { class: "output-word" }, found.output[0].toFixed(2)));
+    terms?.replaceChildren(...sumOf(found.weights, values.flat(), found.output[0].toFixed(2)));
     say(sentence(now, keys, values, found), keys.map((key, i) => [`(${key.join(", ")})`, rows[i].score.textContent, found.weights[i].toFixed(2), values[i][0]]));
   }
 }

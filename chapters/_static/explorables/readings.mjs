@@ -1,4 +1,4 @@
-// Chapter 7: any of the 270 heads of a language model on any of the stored texts, asked from any piece.
+// Chapter 7: any of the 270 heads of a language model beside one that looks back, on any of the stored texts, asked from any piece.
 import { rowsOf } from "./math.mjs";
 import { askedOf } from "./asked.mjs";
 import { choice, frame, slider } from "./frame.mjs";
@@ -19,13 +19,13 @@ export function sentence(pieces, layer, head, asks, row) {
   return `${start}. Ask from other pieces: is there a rule?`;
 }
 
-export function mount(root, { texts, layer, head, rows }) {
-  const files = new Map(), asked = askedOf(() => update());
+export function mount(root, { texts, layer, head, beside, before, rows }) {
+  const called = (l, h) => `head ${l + 1}.${h + 1}`, files = new Map(), asked = askedOf(() => update(), "piece", [called(...beside), ""]);
   const which = choice("text", texts.map(({ pieces }) => { const whole = pieces.join(""); return whole.length > 36 ? `${whole.slice(0, 34)}…` : whole; }), 0, () => begin());
   const place = (label, max, value) => slider({ label, min: 1, max, step: 1, value, usual: value, ends: ["1", `${max}`], show: String, input: () => update() });
   const layers = place("layer", 30, layer + 1), heads = place("head", 9, head + 1);
   const say = frame(root, asked.parts, which.box, layers.box, heads.box, asked.place);
-  begin(rows);
+  begin([before, rows]);
 
   function begin(first) {
     asked.begin(texts[which.value].pieces);
@@ -38,15 +38,16 @@ export function mount(root, { texts, layer, head, rows }) {
     }
     try {
       const bytes = known ? null : await files.get(text);
-      if (text === which.value) show(pieces, known ?? rowsOf(bytes, pieces.length, layers.value - 1, heads.value - 1));
+      if (text === which.value) show(pieces, known ?? [beside, [layers.value - 1, heads.value - 1]].map((one) => rowsOf(bytes, pieces.length, ...one)));
     } catch {
       files.delete(text);
       say("The weights could not be loaded. What is drawn is what was there before; move a slider to try again.");
     }
   }
-  function show(pieces, weights) {
-    const i = asked.row, row = weights[i];
-    asked.show(weights);
+  function show(pieces, both) {
+    const i = asked.row, row = both[1][i];
+    asked.name(called(layers.value - 1, heads.value - 1));
+    asked.show(...both);
     say(sentence(pieces, layers.value - 1, heads.value - 1, i, row), row.map((w, j) => [name(pieces[j]), w.toFixed(2)]));
   }
 }

@@ -1,8 +1,9 @@
-// Chapter 8: the online softmax reads tile after tile, and what was read fades when a larger score comes.
+// Chapter 8: the online softmax reads tile after tile; each keeps three numbers, and fades when a larger score comes.
 import { online } from "./math.mjs";
 import { draw, frame, picture, set, slider, switches, text } from "./frame.mjs";
 
 const ln = (x) => `ln ${Number(x.toFixed(2))}`;
+const kept = (largest, total, mixed) => [`M = ${ln(Math.exp(largest))}`, `s = ${Number(total.toFixed(2))}`, `o = ${Number(mixed.toFixed(1))}`];
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(read, count, size, { total, mixed, output, fade }) {
@@ -14,39 +15,56 @@ export function sentence(read, count, size, { total, mixed, output, fade }) {
 }
 
 export function mount(root, { powers, values, size }) {
-  const sizes = [1, 2, 4], n = powers.length;
-  const rows = powers.map((_, i) => {
-    const y = 52 + 34 * i;
-    return { y, score: text(62, y, "", { class: "ex-key", "text-anchor": "end" }), bar: draw("rect", { x: 82, y: y - 14, height: 18, rx: 2, class: "ex-weight ex-glides" }),
-      ground: draw("rect", { x: 82, y: y - 14, width: 150, height: 18, rx: 2, class: "ex-ground" }), number: text(286, y, "", { "text-anchor": "end" }), value: text(346, y, values[i], { class: "ex-value", "text-anchor": "end" }) };
-  });
-  const tile = draw("rect", { x: 8, width: 346, rx: 6, class: "ex-frame ex-glides" });
-  const kept = ["M", "s", "o"].map((name, i) => ({ number: text(116, 52 + 34 * i, "", { "text-anchor": "end", class: "ex-large" }), name: text(8, 52 + 34 * i, name, {}) }));
-  const out = text(116, 156, "", { class: "ex-output ex-large", "text-anchor": "end" });
-  const head = (x, words, kind = "") => text(x, 20, words, { "text-anchor": "end", class: kind });
-  const table = picture(362, 178, head(62, "score", "ex-key"), text(82, 20, "measured from M", { class: "ex-weight" }), head(346, "value", "ex-value"), tile,
-    ...rows.flatMap(({ score, ground, bar, number, value }) => [score, ground, bar, number, value]));
-  const sums = picture(128, 178, head(116, "kept"), ...kept.flatMap(({ name, number }) => [name, number]),
-    text(8, 156, "o / s", { class: "ex-output" }), out);
-  const sized = switches("keys in a tile", sizes.map((s) => `${s} ${s === 1 ? "key" : "keys"}`), sizes.indexOf(size), () => { read.control.max = n / sizes[sized.value]; read.put(Math.min(read.value, read.control.max)); update(); });
-  const read = slider({ label: "tiles read", min: 1, max: n / size, step: 1, value: 1, ends: ["1", "all"], show: String, input: update });
-  const last = slider({ label: "score of the last key", min: 1, max: 20, step: 1, value: powers[n - 1], usual: powers[n - 1], ends: ["ln 1", "ln 20"], show: ln, input: update });
-  const say = frame(root, [table, sums], sized.box, read.box, last.box);
+  // Keys at the left, what each tile keeps of them, and what all that are read come to; on a phone the output is below.
+  const wide = matchMedia("(min-width: 640px)").matches, sizes = [1, 2, 4], n = powers.length, PITCH = 58, TOP = 34, middle = TOP + (n * PITCH) / 2;
+  const at = wide ? { score: 44, bar: 56, span: 112, value: 236, tile: 274, box: 92, joined: 446, out: 586, room: [640, 274] } : { score: 38, bar: 44, span: 52, value: 146, tile: 168, box: 72, joined: 278, out: 287, room: [350, 274] };
+  const Y = (i) => TOP + PITCH * (i + 0.5);
+  const rows = powers.map((_, i) => ({ score: text(at.score, Y(i) + 5, "", { "text-anchor": "end" }), value: text(at.value, Y(i) + 5, values[i], { class: "ex-value", "text-anchor": "end" }), number: text(0, Y(i) + 5, ""),
+    bar: draw("rect", { x: at.bar, y: Y(i) - 7, height: 14, rx: 2, class: "ex-weight ex-glides" }) }));
+  const box = (x) => {
+    const lines = [0, 1, 2].map(() => text(x + at.box / 2, 0, "", { "text-anchor": "middle" })), edge = draw("rect", { x, width: at.box, height: 54, rx: 4, class: "ex-box" });
+    return { parts: [edge, ...lines], show(y, words) { set(edge, { y: y - 27 }); lines.forEach((line, i) => { set(line, { y: y - 12 + 16.5 * i }); line.textContent = words[i]; }); } };
+  };
+  const way = () => draw("path", { class: "ex-way", "marker-end": "url(#ex-head-way)" });
+  const tiles = powers.map(() => { const made = box(at.tile), comes = way(), goes = way(), fade = text(at.tile + at.box + 5, 0, ""); return { ...made, comes, goes, fade, group: draw("g", {}, comes, goes, ...made.parts, fade) }; });
+  const joined = box(at.joined), out = text(at.out + 27, 0, "", { class: "ex-output ex-large", "text-anchor": "middle" }), outY = wide ? middle : middle + 78;
+  const edge = draw("rect", { x: at.out, y: outY - 18, width: 54, height: 36, rx: 4, class: "ex-box ex-output" }), last = draw("path", { class: "ex-way", "marker-end": "url(#ex-head-way)", d: wide ? `M${at.joined + at.box} ${middle}H${at.out - 4}` : `M${at.out + 27} ${middle + 27}V${outY - 22}` });
+  set(out, { y: outY + 6 });
+  const head = (x, words, kind = "", anchor = "middle") => text(x, 14, words, { "text-anchor": anchor, class: kind });
+  const drawing = picture(...at.room, draw("defs", {}, draw("marker", { id: "ex-head-way", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" }, draw("path", { d: "M0 0 8 4 0 8z", class: "ex-quiet" }))),
+    head(at.score, "score", "", "end"), head(at.bar, wide ? "measured from M" : "from M", "ex-weight", "start"), head(at.value, "value", "ex-value", "end"), head(at.tile + at.box / 2, "each tile"), head(at.joined + at.box / 2, "joined"),
+    ...rows.flatMap(({ score, bar, number, value }) => [score, bar, number, value]), ...tiles.map(({ group }) => group), last, ...joined.parts, edge, out);
+  const sized = switches("keys in a tile", sizes.map((s) => `${s} ${s === 1 ? "key" : "keys"}`), sizes.indexOf(size), () => { const count = n / sizes[sized.value]; read.control.max = count; read.put(count); update(); });
+  const read = slider({ label: "tiles read", min: 1, max: n / size, step: 1, value: n / size, ends: ["1", "all"], show: String, input: update });
+  const latest = slider({ label: "score of the last key", min: 1, max: 20, step: 1, value: powers[n - 1], usual: powers[n - 1], ends: ["ln 1", "ln 20"], show: ln, input: update });
+  const say = frame(root, [drawing], sized.box, read.box, latest.box);
   update();
 
   function update() {
-    const width = sizes[sized.value], now = [...powers.slice(0, -1), last.value], scores = now.map(Math.log);
+    const width = sizes[sized.value], now = [...powers.slice(0, -1), latest.value], scores = now.map(Math.log), count = n / width;
     const steps = online(scores, values, width), step = steps[read.value - 1], seen = read.value * width;
     rows.forEach(({ score, bar, number, value }, i) => {
       const power = i < seen ? Math.exp(scores[i] - step.largest) : 0;
       score.textContent = ln(now[i]);
-      set(bar, { width: 150 * power });
+      set(bar, { width: at.span * power });
+      set(number, { x: at.bar + at.span * power + 5 });
       number.textContent = i < seen ? power.toFixed(2) : "";
       for (const part of [score, value]) part.style.opacity = i < seen ? 1 : 0.55;
     });
-    set(tile, { y: rows[seen - width].y - 22, height: 34 * width });
-    [ln(Math.exp(step.largest)), step.total.toFixed(2), step.mixed.toFixed(1)].forEach((words, i) => { kept[i].number.textContent = words; });
-    out.textContent = step.output.toFixed(2);
+    tiles.forEach(({ group, comes, goes, fade, show }, i) => {
+      group.style.display = i < count ? "" : "none";
+      if (i >= count) return;
+      const from = i * width, y = TOP + PITCH * (from + width / 2), [own] = online(scores.slice(from, from + width), values.slice(from, from + width), width);
+      show(y, kept(own.largest, own.total, own.mixed));
+      set(comes, { d: `M${at.value + 7} ${Y(from) - 12}V${Y(from + width - 1) + 12}M${at.value + 7} ${y}H${at.tile - 4}` });
+      set(goes, { d: `M${at.tile + at.box} ${y}L${at.joined - 4} ${middle + (y - middle) / 8}` });
+      fade.textContent = `× ${Number(Math.exp(own.largest - step.largest).toFixed(2))}`;
+      set(fade, { y: y > middle ? y + 20 : y - 9 });
+      group.style.opacity = i < read.value ? 1 : 0.4;
+      for (const part of [goes, fade]) part.style.display = i < read.value ? "" : "none";
+    });
+    joined.show(middle, kept(step.largest, step.total, step.mixed));
+    out.textContent = Number(step.output.toFixed(2));
     say(sentence(read.value, steps.length, width, step), steps.map((one, i) => [width * (i + 1), ln(Math.exp(one.largest)), one.total.toFixed(2), one.mixed.toFixed(1), one.output.toFixed(2)]));
   }
 }

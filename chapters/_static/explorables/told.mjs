@@ -10,17 +10,25 @@ export function sentence(tokens, key, weight, lead, parts) {
   return `${start}. The largest part, ${most.toFixed(1)}, is by ${best.startsWith("network") || best === "embedding" ? `the ${best}` : `head ${best}`}. Is it 17.1 wherever a token is found?`;
 }
 
-export function mount(root, { texts }) {
-  const LEFT = 100, ZERO = 172, UNIT = 10.4;
+export function mount(root, { texts, twenty }) {
+  // The parts of one lead at the left; at the right twenty lookups, head 17.1 as a dot, and below them the key that is chosen.
+  const wide = matchMedia("(min-width: 640px)").matches, LEFT = 104, ZERO = 172, UNIT = 7.4, X = (lead) => 494 + 6.6 * lead, HERE = 206;
   const which = choice("text", texts.map(({ tokens }) => { const whole = tokens.join(""); return whole.length > 44 ? `…${whole.slice(-43)}` : whole; }), 0, () => begin());
   const rows = Array.from({ length: 7 }, (_, i) => {
-    const y = 20 + 26 * i;
-    return { name: text(LEFT, y, "", { "text-anchor": "end" }), bar: draw("rect", { y: y - 12, height: 15, rx: 2, class: "ex-key" }), number: text(0, y, "") };
+    const y = 44 + 27 * i;
+    return { name: text(LEFT, y, "", { "text-anchor": "end" }), bar: draw("rect", { y: y - 12, height: 15, rx: 2 }), number: text(0, y, "") };
   });
-  const words = make("p", { class: "ex-pieces", "aria-hidden": "true" }), line = draw("line", { x1: ZERO, x2: ZERO, y1: 0, y2: 190, style: "stroke:var(--muted);stroke-width:1" });
-  const drawing = picture(410, 190, line, ...rows.flatMap(({ name, bar, number }) => [name, bar, number]));
+  const span = (y, kind = "") => ({ range: draw("line", { y1: y, y2: y, class: `ex-span ${kind}` }), dot: draw("circle", { cy: y, r: kind ? 6 : 4, class: "ex-key" }) });
+  const show = ({ range, dot }, [low, high, by]) => { set(range, { x1: X(low), x2: X(high) }); set(dot, { cx: X(by) }); };
+  const all = twenty.map((one, i) => { const made = span(30 + 8 * i); show(made, one); return made; });
+  const here = span(HERE, "ex-here"), named = text(0, HERE - 10, "17.1", { class: "ex-key", "text-anchor": "middle" });
+  const tick = (lead) => [draw("line", { x1: X(lead), x2: X(lead), y1: 24, y2: 222, class: "ex-grid" }), text(X(lead), 240, lead, { "text-anchor": "middle", class: "ex-quiet" })];
+  const right = draw("g", wide ? {} : { transform: "translate(-302 246)" }, ...[0, 10, 20].flatMap(tick), ...all.flatMap(({ range, dot }) => [range, dot]), text(400, 108, "20 texts", {}), text(400, HERE + 5, "this key", {}), here.range, here.dot, named,
+    text(560, 14, "parts of a lead", { "text-anchor": "middle", class: "ex-quiet" }));
+  const drawing = picture(...(wide ? [640, 248] : [350, 494]), text(ZERO, 14, "its largest parts", { class: "ex-quiet" }), draw("line", { x1: ZERO, x2: ZERO, y1: 26, y2: 222, class: "ex-grid" }), ...rows.flatMap(({ name, bar, number }) => [name, bar, number]), right);
+  const words = make("p", { class: "ex-pieces", "aria-hidden": "true" });
   let keys = slider({ label: "key", min: 1, max: 2, step: 1, value: 1, ends: ["", ""], show: String, input: () => {} });
-  const say = frame(root, [words, make("div", { class: "ex-plane" }, drawing)], which.box, keys.box);
+  const say = frame(root, [words, make("div", { class: "ex-planes" }, drawing)], which.box, keys.box);
   begin();
 
   function begin() {
@@ -38,16 +46,18 @@ export function mount(root, { texts }) {
     update();
   }
   function update() {
-    const { tokens, weights, leads, tops } = texts[which.value], key = keys.value - 1;
+    const { tokens, weights, leads, tops, spans } = texts[which.value], key = keys.value - 1;
     const parts = [...tops[key], ["the other 175", leads[key] - tops[key].reduce((sum, [, x]) => sum + x, 0)]];
     [...words.children].forEach((one, i) => { one.style.setProperty("--w", weights[i]); set(one, { class: i === key ? "ex-asking" : "" }); });
     rows.forEach(({ name, bar, number }, i) => {
       const [words, x] = parts[i], wide = Math.min(Math.abs(x), 19) * UNIT;
       name.textContent = words;
-      set(bar, { x: x < 0 ? ZERO - wide : ZERO, width: wide });
+      set(bar, { x: x < 0 ? ZERO - wide : ZERO, width: wide, class: words === "17.1" ? "ex-key" : "ex-quiet" });
       set(number, { x: ZERO + (x < 0 ? 6 : wide + 6) });
       number.textContent = x.toFixed(1).replace("-", "−");
     });
+    show(here, spans[key]);
+    set(named, { x: X(spans[key][2]) });
     say(sentence(tokens, key, weights[key], leads[key], parts), parts.map(([words, x]) => [words, x.toFixed(1).replace("-", "−")]));
   }
 }

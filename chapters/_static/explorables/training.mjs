@@ -11,6 +11,7 @@ export function sentence(step, found, right) {
 }
 
 export function mount(root, { steps, weights, found, right, tokens }) {
+  const narrow = matchMedia("(max-width: 576px)").matches; // there the names of cards take two lines
   const X = 34, Y = 44, SIZE = 24, askers = tokens.slice(8), last = steps.length - 1;
   const grid = squares(X, Y, SIZE, 8, () => 16);
   const middle = SIZE * 0.46;
@@ -19,8 +20,8 @@ export function mount(root, { steps, weights, found, right, tokens }) {
   const mark = draw("line", { y1: 262, y2: 342, class: "ex-grid ex-mark" });
   const points = ["ex-weight", "ex-output"].map((kind) => draw("circle", { r: 5, class: kind }));
   const numbers = [text(X + 16 * SIZE + 10, 0, "", { class: "ex-weight" }), text(X + 16 * SIZE + 10, 0, "", { class: "ex-output" })];
-  const drawing = picture(520, 366, text(X, 14, "keys", { class: "ex-key" }), ...grid.parts,
-    ...tokens.map((token, j) => text(X + j * SIZE + middle, Y - 8, token, { class: "ex-key", "text-anchor": "middle" })),
+  const drawing = picture(520, 366, text(X + 16 * SIZE + 10, Y - 8, "keys", { class: "ex-key" }), ...grid.parts,
+    ...tokens.map((token, j) => text(X + j * SIZE + middle, Y - (narrow && j < 8 && j % 2 ? 28 : 8), token, { class: "ex-key", "text-anchor": "middle" })),
     ...askers.map((token, i) => text(X - 10, Y + i * SIZE + middle + 4, token, { class: "ex-query", "text-anchor": "end" })),
     ...[0, 1].flatMap((share) => [draw("line", { x1: X, x2: X + 16 * SIZE, y1: y(share), y2: y(share), class: "ex-grid" }), text(X - 8, y(share) + 4, share, { "text-anchor": "end" })]),
     mark, curve(found, "ex-weight"), curve(right, "ex-output"), ...points, ...numbers,
