@@ -26,7 +26,7 @@ __all__ = [
 SHA256 = {
     "minilm_layer.npz": "3285c7411c8e17e0e4a03eee5a6ed50fa8c38ca0502ee5ee19127540ca7a000b",
     "smollm_lookup.npz": "07bb0a80fce058ea59cc483e11c64e12628fa7f7e14d0748f98fa437dedc2d40",
-    "smollm_controls.npz": "cd6c32c00eeff8be77b88d233f9d0c1078c10df246b6a206ec79f28e99131b5b",
+    "smollm_controls.npz": "9726bba33babc6c45efd4ce10212283909ebd526ab059c715ca91c51a4b30179",
     "smollm_trials.npz": "86410d4a3228d94047fa221348e9bb274f0430b1dc978d9cceae2ec362c83b7d",
     "smollm_readings.npz": "ce3f37298d19abd729fd33fd848d4f1812d5bfdefb8f531dd8baf6a4f6e26531",
 }

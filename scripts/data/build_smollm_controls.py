@@ -34,9 +34,11 @@ from d2lmini.models.smollm import (
     rms_norm,
 )
 
-FIRST = ("Alice", "Bruno", "Clara", "David", "Emma", "George", "Zed", "Peter")
-LAST = (  # of two tokens each
-    "Marlow", "Tarlow", "Barrow", "Fenton", "Colby", "Holden", "Parlow", "Carlow",
+NAMES = (  # first names, and last names of two tokens; the second pair was written after the first
+    ("Alice Bruno Clara David Emma George Zed Peter",
+     "Marlow Tarlow Barrow Fenton Colby Holden Parlow Carlow"),
+    ("Lucy Martin Nina Oscar Helen Frank Ruth Simon",
+     "Merrin Selby Corwin Hanlon Burley Norlan Harlow Barlow"),
 )  # fmt: skip
 HERE = Path(__file__).parent
 PLAIN = (HERE / "plain_sentences.txt").read_text("utf8").splitlines()  # nothing to look up
@@ -68,16 +70,17 @@ def build() -> dict[str, bytes]:
 
 
 def alice(model: SmolLM) -> dict[str, np.ndarray]:
-    """Look 64 names up, told first and told second, with what 17.1 wrote in one or the other.
+    """Look 128 names up, told first and told second, with what 17.1 wrote in one or the other.
 
-    In `alice_chances` and `alice_looks` (8, 8, 2, 3), the answer's probability and what 19.7 gives
+    In `alice_chances` and `alice_looks` (128, 2, 3), the answer's probability and what 19.7 gives
     to its place, the columns are: as it is; with the message of the text in the other order; and
-    with its own message, made as long as that. `alice_asked` (8, 8, 2) is what 19.7 gives to the
-    place if the query comes from the other order. `alice_wrote` (8, 8, 2, 3) has the weight of 17.1
+    with its own message, made as long as that. `alice_asked` (128, 2) is what 19.7 gives to the
+    place if the query comes from the other order. `alice_wrote` (128, 2, 3) has the weight of 17.1
     on the previous token, its message's length, and the cosine with the other order's message.
     """
     chances, looks, asked, wrote = [], [], [], []
-    for first, last in product(FIRST, LAST):
+    names = [each for pair in NAMES for each in product(*map(str.split, pair))]
+    for first, last in names:
         told = [named(model, first, last, order) for order in (0, 1)]
         for (place, x, message), (_, theirs, other) in (told, told[::-1]):
             size, long = np.linalg.norm(message), np.linalg.norm(other)
@@ -89,9 +92,8 @@ def alice(model: SmolLM) -> dict[str, np.ndarray]:
             seen = weights_of(model, TELLER[0], TELLER[1], x[16], ROTARY_BASE)[place, place - 1]
             wrote.append((seen, size, message @ other / size / long))
     found = {"chances": chances, "looks": looks, "asked": asked, "wrote": wrote}
-    names = np.array([[f"{first} {last}" for last in LAST] for first in FIRST])
-    return {"alice_names": names} | {
-        f"alice_{name}": np.reshape(each, (*names.shape, 2, *np.shape(each)[1:]))
+    return {"alice_names": np.array([" ".join(name) for name in names])} | {
+        f"alice_{name}": np.reshape(each, (len(names), 2, *np.shape(each)[1:]))
         for name, each in found.items()
     }
 

@@ -29,9 +29,9 @@ ADDED = STORED["prose_surprise"][..., 1:] - STORED["prose_surprise"][..., :1]  #
 WINDOWS = Path(d2lmini.__file__).parent / "data/smollm_windows.csv"
 SEEN = np.genfromtxt(WINDOWS, delimiter=",", names=True)  # a column for each setting
 RANKS = STORED["form_rank"]  # (35, 8)
-NAMES = STORED["alice_chances"]  # (8, 8, 2, 3): first, last, order, message
-FAILED, BLIND = NAMES[:, :, 0, 0] < 0.5, STORED["alice_looks"][:, :, 0, 0] < 0.5
-ALIKE = STORED["alice_wrote"][:, :, 0, 2]
+NAMES = STORED["alice_chances"]  # (128, 2, 3): name, order of the facts, message
+FAILED, BLIND = NAMES[:, 0, 0] < 0.5, STORED["alice_looks"][:, 0, 0] < 0.5
+ALIKE = STORED["alice_wrote"][:, 0, 2]
 ENCODERS = load_name_trials()
 LOOKUP, TRIGRAMS, DAMERAU = (  # (3 encoders, 11): one to three slips, eight kinds
     ENCODERS.found[:, ENCODERS.methods.index(name)] for name in ("learned", "trigrams", "Damerau")
@@ -76,18 +76,19 @@ CLAIMS = {
         12,
         np.abs(RESTING[:, 2] - RESTING[:, 0]) < np.abs(RESTING[:, 3] - RESTING[:, 0]),
     ),
-    "Told second, all 64 names are found": (64, NAMES[:, :, 1, 0] > 0.9),
-    "Told first, 15 are not": (15, FAILED),
+    "Told second, 127 of 128 names are found": (127, NAMES[:, 1, 0] > 0.5),
+    "Told first, 35 are not": (35, FAILED),
     "For three of these": (3, FAILED & BLIND),
-    "doesn't help, so the key is at fault": (3, STORED["alice_asked"][:, :, 0][BLIND] < 0.2),
+    "doesn't help, so the key is at fault": (3, STORED["alice_asked"][:, 0][BLIND] < 0.2),
     "its cosine with the other order's is .34 at most": (3, ALIKE[BLIND] < 0.345),
-    "and at least .87 for the other 61": (61, ALIKE[~BLIND] > 0.87),
-    "all three names are found (.62 to 1.00)": (3, NAMES[:, :, 0, 1][BLIND] > 0.615),
-    "none is (.04 at most)": (3, NAMES[:, :, 0, 2][BLIND] < 0.045),
-    "the exchange moves the answer by .15 at most": (
-        12,
-        np.abs(NAMES[:, :, 0, 1] - NAMES[:, :, 0, 0])[FAILED & ~BLIND] < 0.155,
+    "and at least .87 for the other 125": (125, ALIKE[~BLIND] > 0.87),
+    "all three names are found (.62 to 1.00)": (3, NAMES[:, 0, 1][BLIND] > 0.615),
+    "none is (.04 at most)": (3, NAMES[:, 0, 2][BLIND] < 0.045),
+    "For the other 32, head 19.7 does look": (
+        32,
+        STORED["alice_looks"][:, 0, 0][FAILED & ~BLIND] > 0.75,
     ),
+    "only three of the 32 are found": (3, NAMES[:, 0, 1][FAILED & ~BLIND] > 0.5),
     "in each of the eight texts, the perplexity is then less than 60 %": (
         8,
         SEEN["newest_32_and_the_first"]
