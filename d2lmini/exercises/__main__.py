@@ -137,7 +137,7 @@ def _report(path: Path | str, posed: dict[str, int], found: Found) -> dict[str, 
     """Return what is said of a notebook, from what stands in it and what came out of it."""
     results = {result["name"]: result for result in found["results"]}  # the last one counts
     why = {cell["cell"]: cell["error"] for cell in found["failed_cells"]}
-    asked = _expected({*posed, *results}) if found["results"] or posed else _named(str(path))
+    asked = _expected({*posed, *results}) or _named(str(path))
     graded = [
         {
             "name": e.name,
