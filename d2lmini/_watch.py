@@ -115,6 +115,8 @@ class Watch(TorchFunctionMode):
         """Note that a module runs; let one of the framework's take its fast path, if it would."""
         if torch.compiler.is_compiling() or threading.get_ident() != self.thread or self.aside:
             return
+        if isinstance(module, torch.jit.ScriptModule):
+            self.note("what torch.jit has compiled: record the module that it was made from")
         if self.anywhere and not self.running:
             self.names.update({inner: name for name, inner in module.named_modules()})
         if module in self.names:

@@ -440,6 +440,19 @@ def test_what_is_compiled_within_the_block_is_said_to_be_unseen():
     assert record.unseen == ["what was compiled in this block: call torch.compile before it"]
 
 
+def test_what_torch_jit_has_compiled_is_said_to_be_unseen():
+    model, x = (
+        nn.Sequential(nn.Identity(), nn.TransformerEncoderLayer(16, 4)).eval(),
+        torch.randn(5, 1, 16),
+    )
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch.jit is going out of use
+        model[1] = torch.jit.trace(model[1], x)
+    with record_attention(model) as record:
+        model(x)
+    assert record.unseen == ["what torch.jit has compiled: record the module that it was made from"]
+
+
 def test_a_model_of_transformers_is_told_which_kernel_can_be_seen():
     class Attention(nn.Module):
         def __init__(self):
