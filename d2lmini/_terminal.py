@@ -1,5 +1,6 @@
 """Text for a terminal: one that knows few letters, and one that obeys control characters."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -51,16 +52,23 @@ def escaped(text: str) -> str:
 def command(main: Callable[[], int]) -> int:
     """Run a command of the shell and return its exit status.
 
-    Where nobody reads on (``| head``) it ends quietly, and Ctrl-C is one line; its status is then
-    what a shell gives a program that was ended by that signal.
+    Where nobody reads on (``| head``) it ends quietly, where nothing more can be written it says
+    why, and Ctrl-C is one line; the status of a signal is what a shell gives a program that it
+    ended.
     """
     try:
         status = main()
-        sys.stdout.flush()
-    except BrokenPipeError:
+        if sys.stdout:  # None where it was closed before (`>&-`)
+            sys.stdout.flush()
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
         nowhere = os.open(os.devnull, os.O_WRONLY)  # Python would complain once more when it ends
         os.dup2(nowhere, sys.stdout.fileno())
-        return 141
+        if error.errno == errno.EPIPE:
+            return 141
+        print(f"cannot write: {error.strerror}", file=sys.stderr)
+        return 74  # an error of input or output, in sysexits.h
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130

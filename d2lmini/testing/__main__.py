@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from d2lmini._terminal import careful_output
+from d2lmini._terminal import careful_output, command
 from d2lmini.testing import Report, check_attention
 from d2lmini.testing.subject import LAYOUTS, MEANINGS
 
@@ -100,4 +100,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(main))

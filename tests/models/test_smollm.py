@@ -322,6 +322,17 @@ def test_a_command_ends_quietly(how, status, said):
     assert process.returncode == status
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a full disk is Linux's to play")
+@pytest.mark.parametrize(
+    ("shut", "status", "said"),
+    [(">/dev/full", 74, "cannot write: No space left on device\n"), (">&-", 0, "")],
+)
+def test_a_command_that_cannot_write_says_so(shut, status, said):
+    line = f"{sys.executable} -m d2lmini.testing d2lmini:attention {shut}"
+    ended = subprocess.run(line, shell=True, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert (ended.returncode, ended.stderr) == (status, said)
+
+
 # --------------------------------------------------------------------------- the page and the code
 
 
