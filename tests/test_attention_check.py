@@ -265,6 +265,22 @@ def in_another_order(value, key, query, mask=None):
     return plain(query, key, value, mask) @ value
 
 
+def values_first(values, keys, query):
+    return attention(query, keys, values).output
+
+
+def looks_back(q, k, v, mask=None, sliding_window=None):
+    back = np.subtract.outer(np.arange(q.shape[-2]) + k.shape[-2] - q.shape[-2], range(k.shape[-2]))
+    near = (back >= 0) & (back < (sliding_window or 0)) | (sliding_window is None)
+    return attention(q, k, v, mask=near if mask is None else near & mask).output
+
+
+def in_order_only(query, key, value):
+    if not key.flags.c_contiguous:
+        raise ValueError("the keys must be contiguous")
+    return attention(query, key, value).output
+
+
 def by_name_only(*, query, key, value):
     return plain(query, key, value, None) @ value
 
@@ -321,6 +337,9 @@ def of_a_width(query, key, value):
         (full_masks_only, {}),
         (tables_only, {}),
         (in_another_order, {}),
+        (values_first, {}),
+        (looks_back, {}),
+        (in_order_only, {}),
         (by_name_only, {}),
         (tutorials, {}),
         (causal_if_nothing_is_said, {}),
@@ -350,6 +369,8 @@ def test_functions_are_called_as_they_want_it(function, said):
         in_blocks(2, filled=True),
         lambda q, k, v, block=64: in_blocks(64, filled=block < k.shape[-2])(q, k, v, block),
         lambda q, k, v, num_heads: attention(q, k, v).output,
+        lambda q, k, v, window=None: looks_back(q, k, v, None, window and window + 1),
+        lambda q, k, v: in_order_only(2 * q, k, v),
     ],
 )
 def test_what_they_are_asked_for_is_checked(function):
@@ -384,9 +405,86 @@ def swapped_without_scale(q, k, v, mask=None):
     return (plain(q * np.sqrt(q.shape[-1]), k, v, mask) @ v).swapaxes(1, 2)
 
 
+def remembered():
+    """Return a function whose keys of earlier calls stay, in a list that is made only once."""
+
+    def call(query, key, value, *, cache=[]):  # noqa: B006
+        last = cache[-1] if cache else (key[:, :0], value[:, :0])
+        if last[0].shape[::2] != key.shape[::2] or last[1].shape[::2] != value.shape[::2]:
+            last = key[:, :0], value[:, :0]
+        cache.append([np.append(x, y, axis=1) for x, y in zip(last, (key, value), strict=True)])
+        return attention(query, *cache[-1]).output
+
+    return call
+
+
+def padding_of_queries(query, key, value, key_padding_mask=None):
+    n, m = query.shape[1], key.shape[1]
+    mask = None if key_padding_mask is None else ~np.resize(key_padding_mask, (len(key), n, 1))
+    return attention(query, key, value, mask=mask if mask is None else mask.repeat(m, 2)).output
+
+
+def masks_in_turns(q, k, v, mask=None):
+    batch, heads = q.shape[:2]
+    if mask is not None and mask.ndim > 2:
+        mask = np.tile(mask[:, 0], (heads, 1, 1)).reshape(batch, heads, *mask.shape[2:])
+    return attention(q, k, v, mask=mask).output
+
+
+def largest_of_all(query, key, value):
+    scores = score(query, key)
+    e = np.exp(scores - scores.max())
+    total = e.sum(axis=-1, keepdims=True)
+    return e / np.where(total > 0, total, 1) @ value
+
+
+def full_width(query, key, value):
+    """Divide by the root of the width of all heads, in a layer that makes them."""
+    q, k, v = (x.reshape(*x.shape[:2], 3, 4).swapaxes(1, 2) for x in (query, key, value))
+    heads = attention(q * np.sqrt(4 / query.shape[-1]), k, v).output
+    return heads.swapaxes(1, 2).reshape(query.shape)
+
+
+def test_a_layer_that_makes_heads_is_given_none():
+    report = check_attention(full_width, width=12, heads=3)
+    assert report.exhibit.name == "wrong width" and "n, d)" in report.conventions["layout"], report
+
+
+def test_a_layout_in_which_masks_are_not_taken_is_left():
+    report = check_attention(padding_of_queries)
+    assert report.conventions["layout"] == "(batch, n, d)", report
+    assert "inputs_are_left_alone" in report.held, report
+
+
+def test_what_is_kept_of_other_calls_is_no_dropout():
+    report = check_attention(remembered(), layout="batch n d")
+    assert "the_same_call_gives_the_same" in report.names and not report.exhibit, report
+    report = check_attention(remembered())
+    assert "a call that worked fails later on" in str(report), report
+
+
+def test_a_convention_explains_nothing_that_it_leaves_broken():
+    def wide(q, k, v, causal=False, window=None):
+        return attention(q, k, v, causal=causal and window is None).output
+
+    assert check_attention(wide).names == ["a_window_that_covers_all_is_no_window"]
+    assert not check_attention(wide).advice
+    declared = check_attention(attention, corner="top-left", shared_heads="turns")
+    assert 'corner="bottom-right"' in declared.advice
+
+
 @pytest.mark.parametrize(
     ("function", "said", "name"),
     [
+        (two_masks(lambda rows, padding: rows), {}, "the mask is ignored"),
+        (
+            two_masks(lambda rows, padding: rows & (padding if padding is True else ~padding)),
+            {},
+            "upside down",
+        ),
+        (masks_in_turns, {"layout": "batch heads n d"}, "masks in another order than heads"),
+        (largest_of_all, {}, "rows that vanish"),
+        (with_part(score=scaled(lambda q, k: k.shape[-2])), {}, "wrong width"),
         (weights_of_before, {}, "other weights"),
         (lambda q, k, v: (plain(q, k, v, None) @ v, 2 * plain(q, k, v, None)), {}, "other weights"),
         (with_part(weigh=lambda s, v: softmax(np.where(v, s, -10))), {}, "a very negative number"),
@@ -595,6 +693,14 @@ def test_the_frameworks_own():
     for mask in "attend", "additive":
         assert not check_attention(fused, corner="top-left", mask=mask)
     assert check_attention(fused, corner="top-left", mask="hidden")
+
+    def filled(query, key, value, mask=None):
+        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+        scores = scores if mask is None else scores.masked_fill(mask == 0, -1e9)
+        return scores.softmax(dim=-1) @ value
+
+    report = check_attention(filled, no_keys="any")
+    assert report.exhibit.name == "a very negative number" and "half" in report.exhibit.shows
     threads = torch.get_num_threads()
     check_attention(attention, arrays="torch")
     assert torch.get_num_threads() == threads

@@ -235,9 +235,13 @@ def _advice(f: Subject, broken: Mapping[str, Finding]) -> str:
         return ""
     padding = f.padding_meaning  # if it has an argument of its own, the same must explain it
     meanings = [m for m in MEANINGS if f.padding or m != f.meaning]
+    other = {"bottom-right": "top-left", "top-left": "bottom-right",
+             "neighbours": "turns", "turns": "neighbours"}  # fmt: skip
     conventions = {"mask": meanings if f.masks else [],
-                   "corner": ["top-left"] if True in f.causal and f.rectangles else [],
-                   "shared_heads": ["turns"]}  # fmt: skip
+                   "corner": [other[f.corner]] if True in f.causal and f.rectangles else [],
+                   "shared_heads": [other[f.shared_heads]]}  # fmt: skip
+    first = INVARIANTS[0]
+    others = [*INVARIANTS[1:], *(FURTHER[kind] for kind in FURTHER if f.names[kind])]
     for convention, meanings in conventions.items():
         attribute = "meaning" if convention == "mask" else convention
         was = getattr(f, attribute)
@@ -245,7 +249,7 @@ def _advice(f: Subject, broken: Mapping[str, Finding]) -> str:
             setattr(f, attribute, meaning)
             if attribute == "meaning":
                 f.padding_meaning = "attend" if meaning == "attend" else "hidden"
-            first, *others = INVARIANTS  # it has to be the definition, or nothing is explained
+            # it has to be the definition, or nothing is explained
             fits = not _first(f, first, f.sizes(Sizes()))[0]
             left = [one for one in others if fits and _first(f, one, f.sizes(Sizes()))[0]]
             setattr(f, attribute, was)

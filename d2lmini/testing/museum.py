@@ -1,6 +1,7 @@
 """The exhibits of chapter 9 as code: mistakes that others made, to name the one that is found."""
 
 import functools
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from d2lmini.testing.invariants import Array, Sizes, rules, some, square
+from d2lmini.testing.invariants import Array, Sizes, padded, rules, some, square
 from d2lmini.weights import masked_softmax, softmax
 
 if TYPE_CHECKING:
@@ -176,6 +177,13 @@ def _first_mask(scores: Array, mask: Array | None, causal: Array | None) -> Arra
     return combine(scores, mask if mask is None or mask.ndim < 4 else mask[:1], causal)
 
 
+def _masks_in_turns(scores: Array, mask: Array | None, causal: Array | None) -> Array:
+    if mask is not None and mask.ndim > 3:  # heads lie beside each other, and the masks do not
+        batch, heads = scores.shape[:2]
+        mask = np.tile(mask[:, 0], (heads, 1, 1)).reshape(batch, heads, *mask.shape[2:])
+    return combine(scores, mask, causal)
+
+
 def _mask_upside_down(scores: Array, mask: Array | None, causal: Array | None) -> Array:
     return combine(scores, None if mask is None else ~mask, causal)
 
@@ -272,6 +280,10 @@ EXHIBITS = (
              combine=_first_mask),
     Exhibit("wrong width", "the scores are divided by the root of the width of the values",
             function=_by_value_width),
+    _exhibit("wrong width", "the scores are divided by the root of the number of keys",
+             score=lambda q, k: score(q, k) * np.sqrt(q.shape[-1] / k.shape[-2])),
+    _exhibit("masks in another order than heads", "with heads in the batch's axis, a sequence gets "
+             "the mask of another one", combine=_masks_in_turns),
     _exhibit("reshape is no transpose", "the keys were reshaped where they should be transposed",
              score=_reshaped),
     _exhibit("no transpose", "heads are joined across the tokens: the swap of axes before the "
@@ -296,6 +308,13 @@ _BY_SYMPTOM = {
     "nan": ("a query with no key", "a query without keys gets nan", "exhibit 7"),
     "mean": ("a very negative number", "a query without keys gets the mean of what is hidden",
              "exhibit 6"),
+    "overflow": ("a very negative number", "a number stands in for −∞, and half precision has no "
+                 "such number", "exhibit 6"),
+    "unpadded": ("the mask is ignored", "padding is given and not always applied", ""),
+    "padding": ("upside down", "True was taken the other way in the argument for padding",
+                "exhibit 4"),
+    "lost": ("rows that vanish", "the exponentials of a row are all 0: its own maximum was not "
+             "subtracted", ""),
     "infinity": ("0 times infinity", "−∞ was multiplied by 0, which is nan", ""),
     "half": ("half precision inside", "the scores are computed in half precision", ""),
     "window": ("a window of one key too many", "a window of w shows w keys before one's own",
@@ -375,9 +394,9 @@ def named(f: "Subject", broken: Mapping[str, Any]) -> Exhibit | None:
     """Return the exhibit that does the same as this function on every probe, or None."""
     own = _signature(f, f)
     if not _repeats(own, _signature(f, f)):
-        return Exhibit(*_BY_SYMPTOM["dice"])
+        return Exhibit(*_BY_SYMPTOM["dice"]) if _drops(f) else None
     paths = broken.get("asking_for_weights_changes_nothing")
-    if paths is not None and not isinstance(paths.got, str):
+    if paths is not None and not isinstance(paths.got, str) and not _is_nan(paths):
         return Exhibit(*_BY_SYMPTOM["paths"])
     right = _signature(f, _at_its_corner(f, attend))
     if not _same(own, right):
@@ -391,6 +410,8 @@ def named(f: "Subject", broken: Mapping[str, Any]) -> Exhibit | None:
         x is not None and y is not None and x.shape == y.shape and np.allclose(x, y, 5e-3, 5e-3)
         for x, y in zip(own, right, strict=True)
     )
+    if usually and f.padding and (kind := _of_padding(f)):
+        return Exhibit(*_BY_SYMPTOM[kind])
     if [*broken] == ["weights_sum_to_one"] and not _are_dropped(f):
         return Exhibit(*_BY_SYMPTOM["others"])
     if "a_window_that_covers_all_is_no_window" in broken and usually:
@@ -398,18 +419,58 @@ def named(f: "Subject", broken: Mapping[str, Any]) -> Exhibit | None:
     return _by_symptom(broken, usually)
 
 
+def _of_padding(f: "Subject") -> str | None:
+    """Tell whether the argument for padding is ignored, or meant the other way."""
+    s = f.sizes(Sizes())
+    q, k, v = some(f, s)
+    said = [rule for _, rule in padded(f, s)]
+    try:
+        found = [f(q, k, v, **rule, heads=s.heads)[0] for rule in said]
+    except Exception:
+        return None
+
+    def defined(change: Callable[[Array], Array | None]) -> list[Array]:
+        changed = [{**rule, "padding": change(rule["padding"])} for rule in said]
+        return [f.definition(q, k, v, **rule, heads=s.heads) for rule in changed]
+
+    right = defined(lambda padding: padding)
+    if _same(found, right):
+        return None
+    for kind, wrong in ("unpadded", defined(lambda _: None)), ("padding", defined(np.invert)):
+        each = zip(found, right, wrong, strict=True)
+        if all(_same([x], [y]) or _same([x], [z]) for x, y, z in each):
+            return kind
+    return None
+
+
+def _drops(f: "Subject") -> bool:
+    """Tell whether a single key gives its value or 0 by chance, not something of other calls."""
+    s, kept = f.sizes(Sizes(queries=1, keys=1)), []
+    for seed in range(9):
+        q, k, v = some(f, s, seed)
+        try:
+            found, _ = f(q, k, v, causal=f.causal[0], heads=s.heads)
+        except Exception:
+            return False
+        if found.shape != v.shape:
+            return True  # it is not known what was mixed
+        kept.append((found / np.where(v, v, np.inf))[(v != 0) & (found != 0)])
+    kinds = np.concatenate(kept)
+    return len(kinds) == 0 or bool(np.allclose(kinds, kinds[0], 1e-3))
+
+
 def _of_a_window(f: "Subject") -> Exhibit | None:
     """Tell how many keys a window of two shows."""
-    s, causal = square(f.sizes(Sizes())), f.causal[-1]
+    s = square(f.sizes(Sizes()))
     back = np.arange(s.queries)[:, None] - np.arange(s.keys)
     q, k, v = some(f, s)
     try:
-        found, _ = f(q, k, v, causal=causal, heads=s.heads, window=2)
+        found, _ = f(q, k, v, causal=f.causal[-1], heads=s.heads, window=2)
     except Exception:  # that is another mistake
         return None
-    for kind, keys in ("window", 3), ("few", 1):
+    for (kind, keys), causal in itertools.product((("window", 3), ("few", 1)), (True, False)):
         shown = f.definition(q, k, v, abs(back) < keys, causal, s.heads)
-        if np.allclose(found, shown, 1e-4, 1e-4):
+        if causal >= f.causal[-1] and np.allclose(found, shown, 1e-4, 1e-4):
             return Exhibit(*_BY_SYMPTOM[kind])
     return Exhibit(*_BY_SYMPTOM["another"])
 
@@ -452,13 +513,16 @@ def _by_symptom(broken: Mapping[str, Any], usually_right: bool) -> Exhibit | Non
         kind = "written"
     elif defined is not None and re.search(r"mask(?!.*large)", defined.case) and _is_nan(defined):
         kind = "infinity"
+    elif defined is not None and "Half without overflow" in str(defined.got):
+        kind = "overflow"
     elif not usually_right:
         return None
     elif len(broken) == 1 and (alone := next(iter(broken))) in _ALONE:
         kind = _ALONE[alone] if alone in ran else None
         kind = "rules" if kind == "parts" and broken[alone].case.startswith("a ") else kind
     elif defined is not None and "large scores" in defined.case and defined.name in ran:
-        kind = "raw" if _is_nan(defined) or not np.any(defined.got, axis=-1).all() else None
+        zero = not np.any(defined.got, axis=-1).all()
+        kind = "raw" if _is_nan(defined) else "lost" if zero else None
     elif "a_hidden_key_might_as_well_be_gone" in broken:
         finding = ran.get("a_hidden_key_might_as_well_be_gone")
         lost = finding is not None and not np.any(finding.got, axis=-1).all()

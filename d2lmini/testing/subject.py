@@ -38,7 +38,11 @@ NAMES = {
     "padding": PADDING,  # beside another mask
 }
 ALWAYS_WRITTEN = {"weights", "window", "parts", "padding"}  # never guessed behind **options
-TRIPLES = [("query", "key", "value"), ("queries", "keys", "values"), (*"qkv",), (*"QKV",)]
+TRIPLES = [  # some say "values, keys, query"
+    *itertools.product(("query", "queries"), ("key", "keys"), ("value", "values")),
+    (*"qkv",),
+    (*"QKV",),
+]
 SHAPES = {  # of masks: what broadcasts to the scores comes first
     "": "of any shape that broadcasts",
     "full": "in the full shape of the scores",
@@ -153,7 +157,7 @@ class Subject:
             self.causal = (True,)
         self.arrays, self.layout = arrays or "numpy", layout or "batch n d"
         self.rectangles = self.wide = self.returns_weights = True
-        self.takes_half = self.one_rule = False
+        self.takes_half = self.one_rule = self.refuses_strides = False
         self.dtype: Any = np.float64
         self.precision: Any = np.float64  # the best that it takes
         self.exactness = 0.0  # of what is computed inside, if that is less than the dtype's
@@ -384,22 +388,22 @@ class Subject:
         right = self.definition(q, k, v, causal=causal, heads=s.heads)
         return np.allclose(output, right, rtol=1e-2, atol=1e-2)
 
-    def _masked(self) -> bool:
-        """Tell whether some meaning of the mask gives the definition's output."""
+    def _masked(self) -> tuple[bool, bool]:
+        """Tell whether some meaning of the mask gives the definition's output, or any at all."""
         s, before = self.sizes(Sizes()), self.meaning
         q, k, v = some(self, s)
         mask = np.tile(np.arange(s.keys) % 3 > 0, (s.batch, 1, 1))
         causal = self.causal[0]
         right = self.definition(q, k, v, mask, causal, s.heads)
-        for shape, self.meaning in itertools.product(SHAPES, MEANINGS):
-            self.mask_shape = shape
+        fits = answers = False
+        for self.mask_shape, self.meaning in itertools.product(SHAPES, MEANINGS):
             with contextlib.suppress(Exception):
-                if np.allclose(self(q, k, v, mask, causal, s.heads)[0], right, 1e-2, 1e-2):
-                    break
-        else:
-            shape = "none"
+                found, _ = self(q, k, v, mask, causal, s.heads)
+                answers, fits = True, np.allclose(found, right, 1e-2, 1e-2)
+            if fits:
+                break
         self.meaning, self.mask_shape = before, ""
-        return shape != "none"
+        return fits, answers
 
     def _padded(self) -> bool:
         """Tell the same of the argument for padding, if there is another for masks."""
@@ -417,12 +421,12 @@ class Subject:
         self, arrays: str | None, layout: str | None, mask: str | None, always: bool | None
     ) -> None:
         """Find the arrays, the layout and the sizes that it takes; what fits best is kept."""
-        tried: list[tuple[int, bool, bool, int, tuple[Any, ...]]] = []
+        tried: list[tuple[int, bool, bool, bool, int, tuple[Any, ...]]] = []
         failed: dict[str, Exception] = {}
         number = _written(self.function).get(self.names["heads"] or "")
-        makes_heads = number is not None and number.default is number.empty
+        makes_heads = bool(self.fixed) or (number is not None and number.default is number.empty)
         for kind in [arrays] if arrays else _kinds(self.function):
-            for lies in [layout] if layout else _layouts(self.names):
+            for lies in [layout] if layout else _layouts(self.names, makes_heads):
                 for rectangles, wide in (True, True), (False, True), (True, False), (False, False):
                     self.arrays, self.layout = kind, lies
                     self.rectangles, self.wide = rectangles, wide
@@ -430,13 +434,14 @@ class Subject:
                         score = int(self._plain())
                         if self.causal == (False, True):
                             score += self._plain(causal=True)
-                        score += bool(self.masks) and self._masked()
+                        masked, answers = self._masked() if self.masks else (False, True)
+                        score += masked
                         score += self.padding and self._padded()
                     except Exception as error:
                         failed.setdefault(kind, error)
                         continue
-                    place = -len(tried)
-                    tried.append((score, rectangles, wide, place, (kind, lies, rectangles, wide)))
+                    fit = (score, answers, rectangles, wide, -len(tried))
+                    tried.append((*fit, (kind, lies, rectangles, wide)))
                     break
                 if tried and tried[-1][0] == len(self.causal) + bool(self.masks) + self.padding:
                     break
@@ -455,9 +460,12 @@ class Subject:
             each = [f"with {' and '.join(kinds)}: {words}" for words, kinds in said.items()]
             raise BadAnswer("; ".join(each))
         self.arrays, self.layout, self.rectangles, self.wide = max(tried)[-1]
-        self._find_causal(always)
-        self._find_mask(mask)
-        self._find_precision()
+        try:
+            self._find_causal(always)
+            self._find_mask(mask)
+            self._find_precision()
+        except Exception as error:  # what it keeps of a call is in the way of the next
+            raise BadAnswer(f"a call that worked fails later on: {in_words(error)}") from error
 
     def _rename(self, names: Mapping[str, str | None], written: Mapping[str, Any]) -> None:
         """Take what somebody says of the names, if there are such."""
@@ -598,6 +606,8 @@ class Subject:
             said["padding"] = f"{self.names['padding']}, {MEANINGS[self.padding_meaning]}"
         if self.one_rule:
             said["both rules"] = "refused, with an error that says so"
+        if self.refuses_strides:
+            said["axes swapped in memory"] = "refused, with an error that says so"
         if not self.rectangles:
             said["lengths"] = "as many keys as queries"
         if not self.wide:
@@ -663,8 +673,8 @@ def _kinds(function: Callable[..., Any]) -> list[str]:
     return ["numpy", *(kind for kind in ("torch", "jax") if kind in sys.modules)]
 
 
-def _layouts(names: Mapping[str, str | None]) -> list[str]:
-    if names["heads"]:
+def _layouts(names: Mapping[str, str | None], makes_heads: bool) -> list[str]:
+    if names["heads"] or makes_heads:
         return ["batch n d", "n d", "batch heads n d", "batch n heads d"]
     return ["batch heads n d", "batch n d", "batch n heads d", "n d"]
 
