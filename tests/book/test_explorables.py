@@ -26,18 +26,20 @@ LETTERS = np.array(list("abcdeilmnorst ABÉü"))
 
 
 def run(function, arguments):
-    """Return what a function of math.mjs gives for each list of arguments."""
+    """Return what a function of math.mjs or exhibits.mjs gives for each list of arguments."""
     given = json.dumps(arguments)
-    source = (FOLDER / "math.mjs").read_text("utf8")
+    files = [FOLDER / "math.mjs", FOLDER / "exhibits.mjs"]
+    source = re.sub("(?m)^(export |import .*)", "", "".join(f.read_text("utf8") for f in files))
     if NODE:
-        code = f"import * as m from {json.dumps((FOLDER / 'math.mjs').as_uri())};"
+        one, two = (f"await import({json.dumps(file.as_uri())})" for file in files)
+        code = f"const m = {{...{one}, ...{two}}};"
         code += "let all = ''; for await (const part of process.stdin) all += part;"
         code += f"console.log(JSON.stringify(JSON.parse(all).map(a => m.{function}(...a))))"
         command = [NODE, "--input-type=module", "--eval", code]
         done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
     context = quickjs.Context()
-    context.eval(source.replace("export ", "") + ";0")
+    context.eval(source + ";0")
     call = f"f = given => JSON.stringify(JSON.parse(given).map(a => {function}(...a)))"
     return json.loads(context.eval(f"({call})")(given))
 

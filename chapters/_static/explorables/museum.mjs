@@ -1,5 +1,5 @@
 // Chapter 9: a mistake is switched on and off, and four tests look at the weights.
-import { exhibit, holds } from "./math.mjs";
+import { exhibit, holds } from "./exhibits.mjs";
 import { choice, frame, picture, set, squares, switches, text } from "./frame.mjs";
 
 const BUGS = ["upside", "late", "corner", "width", "axis"];
