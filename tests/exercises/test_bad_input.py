@@ -1,6 +1,7 @@
 """Whatever a learner hands in, the check says what is wrong, and the session goes on."""
 
 import functools
+import gc
 import random
 import sys
 import threading
@@ -161,6 +162,23 @@ def test_an_endless_loop_is_stopped_where_there_are_no_alarms(short, monkeypatch
         report(answer(body), "error", "stopped after")
         assert sys.gettrace() is None
     finally:
+        sys.settrace(before)
+
+
+def test_what_runs_at_a_garbage_collection_does_not_swallow_the_end(short, monkeypatch):
+    """Nearly all of the time passes in it, so that its end comes there as well."""
+    monkeypatch.setattr(sys, "platform", "emscripten")
+
+    def watcher(phase, info):
+        sum(i for i in range(20_000))
+
+    before = sys.gettrace()
+    sys.settrace(None)
+    gc.callbacks.append(watcher)
+    try:
+        report(answer("import gc\nwhile True: gc.collect(0)"), "error", "stopped after")
+    finally:
+        gc.callbacks.remove(watcher)
         sys.settrace(before)
 
 
