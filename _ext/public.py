@@ -29,7 +29,7 @@ from sphinx.errors import ConfigError
 ROOT = Path(__file__).parents[1]
 LONGEST = 200  # letters of a description
 CARD = "_static/card.png"
-CARD_ALT = "Three keys with the weights that a query gives them, and the output: the mix of values."
+CARD_ALT = "Five names, the weights that a misspelt one gives them, and the mix of their values."
 PDF = "queries-keys-and-values.pdf"
 NOT_FOUND = """<h1>There is no such page</h1>
 <p>It may have moved. The <a href="{root}chapters/index.html#how-to-read-it">first page</a>

@@ -386,8 +386,8 @@ def told() -> Start:
     rows = [(name, f"{lead:.1f}") for name, lead in first["tops"][key]]
     says = (
         f"Head 19.7 gives {first['weights'][key]:.2f} to “{first['tokens'][key]}”, whose score is "
-        f"{first['leads'][key]:.1f} above the mean of the other keys, and head 17.1 wrote "
-        f"{first['tops'][key][0][1]:.1f} of that. Choose another key, or a text with nothing to "
+        f"{first['leads'][key]:.1f} above the mean of the other keys, and head 17.1 adds "
+        f"{first['tops'][key][0][1]:.1f} to that. Choose another key, or a text with nothing to "
         "look up."
     )
     twenty = np.sort(trials.lead, axis=1)[:, [0, -2, -1]].round(1).tolist()  # 17.1 comes first

@@ -163,6 +163,15 @@ def test_a_head_opens_as_a_table_with_its_weights(visit):
     assert found.locator(".atlas-table tbody th[scope=row]").count() == 18
 
 
+def test_in_forced_colours_the_wall_keeps_its_ramp(visit):
+    tab = visit("chapters/atlas", forced_colors="active").tab
+    expect(tab.locator("[data-explorable=atlas]")).to_have_attribute("data-state", "ready")
+    colours = """canvas => { const pixels = new Uint32Array(
+        canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+        return new Set(pixels).size; }"""
+    assert tab.locator(".atlas-wall canvas").first.evaluate(colours) > 10
+
+
 def test_without_its_file_the_wall_is_a_picture(visit):
     tab = visit("chapters/07-real-models").tab
     tab.context.route("**/*.bin", lambda route: route.abort())
