@@ -43,6 +43,7 @@ def book(tmp_path, monkeypatch):
 
 def test_copies_are_trusted_and_say_of_python_what_the_kernel_says(book):
     (book.chapters / "api/a.md").write_text("# Names\n\n<!--\n```{drawing} x\n```\n-->\nWords\n")
+    assert "/mine/" in (lab.ROOT / ".gitignore").read_text("utf8").splitlines()
     assert book.bring() == []
     copy = nbformat.read(book.mine / CHAPTER, 4)
     assert lab.NotebookNotary().check_signature(copy)
@@ -81,13 +82,9 @@ def test_what_was_typed_is_never_written_to(book):
     assert "01-one.new2.ipynb" in said and book.read("01-one.new2.ipynb") == "four"
     assert book.read("01-one.new.ipynb") == "my other answer"
     assert (book.mine / CHAPTER).read_bytes() == typed
-
-
-def test_a_copy_that_is_no_notebook_any_more_is_left_alone(book):
-    book.bring()
-    (book.mine / CHAPTER).write_text("<<<<<<< mine")
-    book.write("two")
-    assert "01-one.new.ipynb" in book.bring()[0]
+    (book.mine / CHAPTER).write_text("<<<<<<< mine")  # no notebook any more
+    book.write("five")
+    assert "01-one.new2.ipynb" in book.bring()[0] and book.read("01-one.new2.ipynb") == "five"
     assert (book.mine / CHAPTER).read_text() == "<<<<<<< mine"
 
 
@@ -110,7 +107,3 @@ def test_a_python_without_jupyter_is_one_line(tmp_path, missing):
     done = subprocess.run([sys.executable, program], env=ours, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert done.stderr.startswith(f"error: {missing}") and "`make lab` takes" in done.stderr
-
-
-def test_git_ignores_the_copies():
-    assert "/mine/" in (lab.ROOT / ".gitignore").read_text("utf8").splitlines()

@@ -77,7 +77,7 @@ def test_a_change_is_tested_once():
 
 FORMS = {
     'public: { address: "https://example.org/", repository: "x", branch: main }': "https://example.org/",
-    "public:\n      address: https://example.org/ # here\n      branch: main": "https://example.org/",
+    "public:\n      address: https://example.org/ # here": "https://example.org/",
     'public: { address: "", repository: "", branch: main }': "",
     "public:\n      address:": "",
     "public:": "",
