@@ -47,6 +47,10 @@ def assert_is(result, expected, scale=5):
     assert_close(result.weights, expected[1])
 
 
+def dtypes(result):
+    return {dtype_name(x) for x in result}
+
+
 @st.composite
 def problems(draw):
     """Queries, keys, values and a mask, of any sizes and batch axes that broadcast."""
@@ -70,12 +74,12 @@ def problems(draw):
 
 
 @each_dtype
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("causal", [False, True, np.True_])
 def test_attention_with_a_mask_is_its_definition(xp, dtype, causal):
     query, key, value = inputs(xp, dtype=dtype)
     mask = random(xp, 3, 2, 3, 5) > 0
     result = attention(query, key, value, mask=mask, causal=causal)
-    assert dtype_name(result.output) == dtype
+    assert dtypes(result) == {dtype}
     assert_is(result, oracles.attention(query, key, value, mask, causal))
 
 
@@ -119,23 +123,6 @@ def test_a_score_may_hide_keys_with_minus_infinity(xp):
     assert attention(query, key, value, score=score, mask=mask).output.tolist() == [[20], [0], [0]]
 
 
-def test_the_result_does_not_depend_on_which_function_the_score_is(xp):
-    """Not where scores overflow: one of -inf hides its key, whatever function gives it."""
-    for dtype, size in (("float64", 1e200), ("float32", 1e30), ("float16", 300.0)):
-        for keys, expected in (
-            ([[-size], [-2 * size]], [[0, 0]]),
-            ([[0.0], [-2 * size]], [[1, 0]]),
-            ([[-2 * size], [0.0]], [[0, 1]]),
-        ):
-            query, key, value = (
-                xp.asarray(x, dtype=getattr(xp, dtype)) for x in ([[size]], keys, [[1.0], [2.0]])
-            )
-            result = attention(query, key, value)
-            other = attention(query, key, value, score=lambda q, k: scaled_dot_product_score(q, k))
-            assert result.weights.tolist() == other.weights.tolist() == expected
-            assert result.output.tolist() == other.output.tolist()
-
-
 @needs_torch
 def test_scores_of_minus_infinity_alone_have_finite_gradients():
     import torch
@@ -149,25 +136,21 @@ def test_scores_of_minus_infinity_alone_have_finite_gradients():
     assert all(x.grad.isfinite().all() for x in leaves)
 
 
-def test_a_score_narrower_than_the_values(xp):
-    """Its weights are as wide as the values."""
+def test_a_score_of_another_dtype(xp):
+    """The wider one wins, as everywhere; weights are as wide as the values."""
     query, key, value = inputs(xp, dtype="float64")
-    narrow = attention(
-        query, key, value, score=lambda q, k: xp.astype(dot_product_score(q, k), xp.float32)
-    )
-    assert dtype_name(narrow.output) == dtype_name(narrow.weights) == "float64"
+
+    def narrow(q, k):
+        return xp.astype(dot_product_score(q, k), xp.float32)
+
+    assert dtypes(attention(query, key, value, score=narrow)) == {"float64"}
     ones = attention(query, key, value, score=lambda q, k: xp.astype(q @ k.mT > 99, xp.int64))
-    np.testing.assert_allclose(np.array(ones.weights.tolist()), 0.2)
-
-
-def test_a_score_of_another_float_width(xp):
-    """The wider one wins, as everywhere."""
+    assert_close(ones.weights, np.full((2, 3, 5), 0.2))
     query, key, value = inputs(xp, dtype="float32")
     wide = random(xp, 4, 4, 4, dtype="float64")
     result = attention(query, key, value, score=lambda q, k: bilinear_score(q, k, wide))
-    assert dtype_name(result.output) == "float64"
-    result = attention(query, key, xp.astype(value, xp.float64))
-    assert dtype_name(result.output) == "float64"
+    assert dtypes(result) == {"float64"}
+    assert "float64" in dtypes(attention(query, key, xp.astype(value, xp.float64)))
 
 
 # Masks
@@ -179,15 +162,6 @@ def test_mask_shapes_that_broadcast(xp, shape):
     mask = xp.reshape(random(xp, 8, 30)[: int(np.prod(shape))] > 0, shape)
     result = attention(query, key, value, mask=mask)
     assert_is(result, oracles.attention(query, key, value, mask))
-
-
-def test_causal_may_be_numpys_bool(xp):
-    query, key, value = inputs(xp)
-    with_numpys = attention(query, key, value, causal=np.True_)
-    assert_is(with_numpys, oracles.attention(query, key, value, is_causal=True))
-
-
-# Kinds, NaN, bad shapes
 
 
 def test_nan_reaches_what_uses_it(xp):
@@ -205,9 +179,6 @@ def test_nan_reaches_what_uses_it(xp):
     assert spoiled(1, hide_first) == [[False, False]] * 3
     assert spoiled(2) == [[True, False]] * 3
     assert spoiled(2, hide_first) == [[True, False]] * 3  # 0 · NaN, as in PyTorch
-
-
-# Inputs
 
 
 def test_the_result_is_not_a_view_of_the_inputs():
@@ -314,9 +285,6 @@ def test_gradients_are_finite_where_hidden_keys_and_values_are_huge(dtype):
     assert all(x.grad.isfinite().all() for x in leaves)
     assert not key.grad[2].any()
     assert not value.grad[2].any()
-
-
-# What the weights may take the place of
 
 
 @pytest.mark.parametrize("hides", ["nothing", "a mask", "itself"])
