@@ -24,17 +24,6 @@ CHUNK, ROWS, COLUMNS = 64, 256, 512  # queries and keys of one step: sizes aroun
 # Tiled attention
 
 
-@pytest.mark.parametrize("block_size", [None, 1, 3, 100])
-@pytest.mark.parametrize("n, m", [(7, 7), (4, 9), (9, 4), (1, 8), (8, 1)])
-def test_any_tiles_give_the_output_of_attention(xp, n, m, block_size):
-    query, key, value = random(xp, 0, 2, n, 4), random(xp, 1, 2, m, 4), random(xp, 2, 2, m, 3)
-    masks = [None, random(xp, 3, n, m) < 0.3, random(xp, 3, 2, 1, m) < 0.3, random(xp, 3, m) < 0.3]
-    for mask, causal in itertools.product(masks, [False, True]):
-        options = {"mask": mask, "causal": causal}
-        output = tiled_attention(query, key, value, **options, block_size=block_size)
-        assert_close(output, attention(query, key, value, **options).output, scale=4)
-
-
 @pytest.mark.parametrize("n, m", [(ROWS + 9, COLUMNS + 9), (2 * ROWS + 1, ROWS - 1), (700, 700)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_more_than_one_tile_of_the_usual_size(xp, n, m, causal):
@@ -47,7 +36,7 @@ def test_more_than_one_tile_of_the_usual_size(xp, n, m, causal):
 
 
 @each_dtype
-@pytest.mark.parametrize("block_size", [None, 2])
+@pytest.mark.parametrize("block_size", [None, 1, 100])
 def test_every_dtype_is_kept_and_as_close_as_it_can_be(xp, dtype, block_size):
     arrays = [random(xp, i, 2, 6, 4, dtype=dtype) for i in range(3)]
     output = tiled_attention(*arrays, causal=True, block_size=block_size)
