@@ -135,7 +135,9 @@ class Chapter:
                 message += "stands in a Markdown cell of its own directly after its figure"
                 warn(message, number, at=paragraph)
         for cell in self.document.findall(is_code_cell) if captions else ():
-            if has_picture(cell) and not is_captioned(cell) and in_main_text(cell):
+            pictures = any(PICTURE.search(raw.astext()) for raw in cell.findall(nodes.raw))
+            needs_none = any(cell.findall(captioned)) or cell.get("hide_mode") == "all"
+            if pictures and not needs_none and in_main_text(cell):
                 message = "this figure has no caption: write **Figure %s.** and what it shows "
                 message += "into a Markdown cell of its own directly after it"
                 warn(message, "N.M", at=cell)
@@ -246,22 +248,10 @@ def is_drawing(node: nodes.Node) -> bool:
     )
 
 
-def has_picture(cell: nodes.Element) -> bool:
-    """Tell whether a cell shows one of the library's pictures."""
-    return any(PICTURE.search(raw.astext()) for raw in cell.findall(nodes.raw))
-
-
-def is_captioned(cell: nodes.Element) -> bool:
-    """Tell whether a cell has a caption, or needs none because all of it is folded."""
-    return any(cell.findall(captioned)) or cell.get("hide_mode") == "all"
-
-
 def in_main_text(node: nodes.Element) -> bool:
     """Tell whether a node stands before the exercises of its page."""
-    titles = [
-        up[0].astext() for up in ancestors(node) if isinstance(up, nodes.section) and up.children
-    ]
-    return not any(title in AFTER_THE_TEXT for title in titles)
+    above = [up for up in ancestors(node) if isinstance(up, nodes.section) and up.children]
+    return not any(section[0].astext() in AFTER_THE_TEXT for section in above)
 
 
 def drawn_before(paragraph: nodes.Element) -> nodes.container | None:
@@ -353,21 +343,20 @@ def fold_claims(section: nodes.section) -> None:
             name = html.escape(f"Everything claimed in “{section[0].astext()}” is tested")
             opened = f'<details class="claims"><summary>{name}</summary>\n'
             around = [nodes.raw("", text, format="html") for text in (opened, "</details>\n")]
-            box = nodes.container("", around[0], *claims, around[1])
-            section.insert(start, box.children)
+            section[start:start] = [around[0], *claims, around[1]]
 
 
 # --- how these are written ---
 
 
+def closes(tag: str):
+    """Return what ends an element."""
+    return lambda writer, node: writer.body.append(f"</{tag}>\n")
+
+
 def visit_captioned(writer, node) -> None:
     """Open the figure."""
     writer.body.append(writer.starttag(node, "figure"))
-
-
-def depart_captioned(writer, node) -> None:
-    """Close it."""
-    writer.body.append("</figure>\n")
 
 
 def visit_caption(writer, node) -> None:
@@ -392,13 +381,8 @@ def visit_hidden(writer, node) -> None:
     writer.body.append(f'<details class="hide"><summary>{name}</summary>\n')
 
 
-def depart_hidden(writer, node) -> None:
-    """Close it."""
-    writer.body.append("</details>\n")
-
-
 NODES = {
-    captioned: (visit_captioned, depart_captioned),
+    captioned: (visit_captioned, closes("figure")),
     drawn_caption: (visit_caption, depart_caption),
-    HideCodeCellNode: (visit_hidden, depart_hidden),
+    HideCodeCellNode: (visit_hidden, closes("details")),
 }

@@ -17,7 +17,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import torch
 from chapter import captioned, drawn_caption
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -74,6 +73,8 @@ class Result(Drawing):
 
     def drawn(self) -> Shown:
         """Run the examples; the last figure that they give a name to is theirs."""
+        import torch  # here: it takes longer than all else that a build loads
+
         lines = Path(self.env.doc2path(self.env.docname)).read_text("utf8").split("\n")
         before = "\n".join(lines[: self.lineno])
         code, made = PYTHON.findall(before)[-1], {}
@@ -106,31 +107,21 @@ def told_otherwise(app, env, added, changed, removed) -> list[str]:
     return [page for page, about in env.metadata.items() if about.get("told", now) != now]
 
 
-class Explorable(Made):
-    """Put an explorable on a page that is no notebook."""
+class Written(Made):
+    """Put an explorable on a page that is no notebook, or a small picture before its words."""
 
     def run(self) -> list[nodes.Node]:
         """Write it."""
-        self.function(explorables)
-        return [nodes.raw("", written(self.arguments[0]), format="html")]
+        if self.name == "explorable":
+            self.function(explorables)
+            text = written(self.arguments[0])
+        else:
+            text = f'<div class="picture">{self.function(pictures)()}</div>'
+        return [nodes.raw("", text, format="html")]
 
 
-class Picture(Made):
-    """Put a small picture before the words that it leads to."""
-
-    def run(self) -> list[nodes.Node]:
-        """Draw it."""
-        drawn = f'<div class="picture">{self.function(pictures)()}</div>'
-        return [nodes.raw("", drawn, format="html")]
-
-
-DIRECTIVES = {
-    "drawing": Drawing,
-    "result": Result,
-    "facts": Facts,
-    "explorable": Explorable,
-    "picture": Picture,
-}
+DIRECTIVES = {"drawing": Drawing, "result": Result, "facts": Facts}
+DIRECTIVES |= {"explorable": Written, "picture": Written}
 
 
 @cache

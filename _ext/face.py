@@ -17,7 +17,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import fontTools
@@ -111,18 +111,23 @@ def unpacked(name: str, **place: float) -> bytes:
     return plain.getvalue()
 
 
+def with_letters(font, letters: Iterable[str], **how) -> bytes:
+    """Return a font, as WOFF 2, with no more than these letters."""
+    options = subset.Options(flavor="woff2", notdef_outline=True, **how)
+    packed = io.BytesIO()
+    with subset.load_font(font, options) as opened:
+        subsetter = subset.Subsetter(options)
+        subsetter.populate(unicodes=map(ord, letters))
+        subsetter.subset(opened)
+        subset.save_font(opened, packed, options)
+    return packed.getvalue()
+
+
 @kept
 def subset_of(name: str, letters: frozenset[str], **place: float) -> bytes:
-    """Return a file, as WOFF 2, with no more than these letters."""
-    options = subset.Options(flavor="woff2", notdef_outline=True)
-    options.layout_features = ["kern", "tnum", "lnum", "liga", "mark", "mkmk", "ccmp"]
-    packed = io.BytesIO()
-    with subset.load_font(io.BytesIO(unpacked(name, **place)), options) as font:
-        subsetter = subset.Subsetter(options)
-        subsetter.populate(unicodes={ord(letter) for letter in letters})
-        subsetter.subset(font)
-        subset.save_font(font, packed, options)
-    return packed.getvalue()
+    """Return a file of the face, at a place on its axes, with these letters."""
+    features = ["kern", "tnum", "lnum", "liga", "mark", "mkmk", "ccmp"]
+    return with_letters(io.BytesIO(unpacked(name, **place)), letters, layout_features=features)
 
 
 @functools.cache

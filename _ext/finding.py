@@ -7,9 +7,9 @@ disk; lunr is no longer kept up; Sphinx's own search finds pages, and not while 
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
+from chapter import ancestors
 from docutils import nodes
 from links import LIST
 from sphinx import addnodes
@@ -61,17 +61,10 @@ def kind_of(section: nodes.section, numbered: bool) -> str:
     """Return what a section is: the search puts what explains before what asks and what lists."""
     if not numbered:
         return "section"
-    above = [one for one in iter_up(section.parent) if isinstance(one, nodes.section)]
+    above = [one for one in ancestors(section.parent) if isinstance(one, nodes.section)]
     if any("exercises" in one["ids"] for one in above):
         return "exercise"
     return "part" if len(above) > 1 else "chapter"
-
-
-def iter_up(node: nodes.Node | None) -> Iterator[nodes.Node]:
-    """Go from a node to what it stands in, up to the page."""
-    while node is not None:
-        yield node
-        node = node.parent
 
 
 def sections(doctree: nodes.document, numbers: dict[str, tuple]) -> list[Section]:

@@ -18,10 +18,9 @@ from pathlib import Path
 import quickjs
 from bs4 import BeautifulSoup
 from docutils import nodes
-from sphinx.util import logging
+from refused import warn
 from upstream import get_node_equation_number
 
-LOG = logging.getLogger(__name__)
 PART = '<span class="katex-base">'  # between two of them a line may break
 NO_TEXT = re.compile(r"<[^>]*>|\u200b")
 MOST = 38  # letters on a line of a phone, which is 390 pixels wide
@@ -105,7 +104,7 @@ def to_html(writer, node, display: bool) -> str:
         return render(colourful, display, json.dumps(writer.config.katex_macros, sort_keys=True))
     except Exception as error:  # the engine has one class for all that JavaScript throws
         reason = str(error).splitlines()[0]
-        LOG.warning("KaTeX: %s in %r", reason, tex, location=node, type="katex")
+        warn("KaTeX: %s in %r", reason, tex, at=node)
         return f"<code>{writer.encode(tex)}</code>"
 
 
@@ -115,7 +114,7 @@ def visit_math(writer, node) -> None:
     longest = max((len(NO_TEXT.sub("", part)) for part in drawn.split(PART)[1:]), default=0)
     if longest > MOST:
         reason = f"{longest} letters on which no line breaks, and a phone has room for {MOST}"
-        LOG.warning("KaTeX: %s; put the formula on a line of its own", reason, location=node)
+        warn("KaTeX: %s; put the formula on a line of its own", reason, at=node)
     writer.body.append(writer.starttag(node, "span", "", CLASS="math"))
     writer.body.append(with_mark(drawn, node.get("mark", "")) + "</span>")
     raise nodes.SkipNode

@@ -115,11 +115,7 @@ def visit_drawing(writer, node) -> None:
     writer.body.append(f"</div>{node['more']}</div>")
 
 
-def depart_drawing(writer, node) -> None:
-    """Nothing is left to write."""
-
-
-NODES = {drawing: (visit_drawing, depart_drawing)}
+NODES = {drawing: (visit_drawing, lambda writer, node: None)}
 # The solution of an exercise, as a card shows it.
 SOLUTION = re.compile(
     r'(<details class="d2l-fold".*?</summary>)<pre[^>]*><code[^>]*>(.*?)</code></pre>', re.DOTALL

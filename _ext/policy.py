@@ -35,15 +35,10 @@ def policy(page: str) -> str:
     )
 
 
-def with_policy(page: str) -> str:
-    """Return the page with its policy before anything that it governs."""
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy(page)}" />'
-    return HEAD.sub(lambda charset: f"{charset[0]}\n    {meta}", page, count=1)
-
-
 def write(app, out: Path) -> None:
-    """Write the policy into each page, after all else has been written."""
+    """Write its policy into each page, before anything that it governs."""
     for path in out.rglob("*.html"):
         page = path.read_text("utf8")
         if "Content-Security-Policy" not in page:
-            path.write_text(with_policy(page), "utf8")
+            meta = f'<meta http-equiv="Content-Security-Policy" content="{policy(page)}" />'
+            path.write_text(HEAD.sub(rf"\g<0>\n    {meta}", page, count=1), "utf8")

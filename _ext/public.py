@@ -10,10 +10,8 @@ page, no date of the last change, and no buttons for the repository, Colab, Bind
 repository must be on GitHub, the only place from which Colab opens notebooks. What is written down
 elsewhere, CITATION.cff and the first cell of the notebooks, is compared with this by the tests.
 
-The 404 page is made by sphinx-notfound-page. Three libraries were weighed and left out:
-sphinxext-opengraph writes cards without an address too, and leaves `<` in them, sphinx-sitemap
-forgets pages that a second build finds unchanged, and sphinx-last-updated-by-git dates pages only,
-not the whole book.
+The 404 page is made by sphinx-notfound-page. Left out: sphinxext-opengraph (it leaves `<` in its
+cards), sphinx-sitemap (it forgets unchanged pages), sphinx-last-updated-by-git (pages only).
 """
 
 import html

@@ -4,6 +4,7 @@ The build, `scripts/notebooks.py` and the tests read notebooks through this, so 
 editor or a merge has broken never ends in a traceback.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -141,12 +142,8 @@ def words_of(source: str) -> str:
 
 def free_name(name: str, taken: set[str]) -> str:
     """Return a name that no other cell has."""
-    number = 1
-    found = name
-    while found in taken:
-        number += 1
-        found = f"{name}-{number}"
-    return found
+    others = (f"{name}-{number}" for number in itertools.count(2))
+    return next(found for found in itertools.chain([name], others) if found not in taken)
 
 
 ANCHOR = re.compile(r'<a id="[\w-]+"></a>\n?')  # of scripts/anchors.py

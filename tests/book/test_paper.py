@@ -3,14 +3,16 @@
 import io
 import re
 import shutil
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from pypdf import PdfReader
 
 from scripts import pdf
+from tests import proved
 from tests.book import checks
-from tests.book.building import ROOT, pages_of
+from tests.book.building import ROOT, once, pages_of
 
 # How strongly each text stands out from what is behind it, and how light that is, from 0 to 1.
 CONTRASTS = """selector => {
@@ -47,20 +49,23 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def book(tmp_path_factory, built, chromium):
+def book(request, built, chromium):
     """Return the page that is printed, and the PDF; after `make book`, what was read is kept."""
-    folder = tmp_path_factory.mktemp("paper")
-    shutil.copytree(built.parent / ".doctrees", folder / "_build" / ".doctrees")
-    page = pdf.build_page(folder / "_build")
-    target = folder / "book.pdf"
-    pdf.print_page(page, target, chromium)
-    return page, target.read_bytes()
+
+    def make(folder):
+        read = folder / "_build" / ".doctrees"
+        shutil.copytree(built.parent / ".doctrees", read)
+        page = pdf.build_page(folder / "_build")
+        pdf.print_page(page, folder / "book.pdf", chromium)
+        shutil.rmtree(read)
+        return 0, str(page)
+
+    scripts = proved.files("scripts/pdf.py", "scripts/paper.py", "scripts/paper.css")
+    folder, (_, page) = once(request, "paper", make, proved.key(scripts))
+    return Path(page), (folder / "book.pdf").read_bytes()
 
 
-READERS = ["light", "dark", "chosen dark", "dark without scripts"]
-
-
-@pytest.fixture(params=READERS)
+@pytest.fixture
 def on_paper(request, chromium, built):
     """Return a function that opens a page as a reader of this kind prints it."""
     system = "light" if request.param in ("light", "chosen dark") else "dark"
@@ -71,7 +76,7 @@ def on_paper(request, chromium, built):
     tab = context.new_page()
 
     def open_page(name):
-        tab.goto((built / f"{name}.html").as_uri())
+        tab.goto((built / f"chapters/{name}.html").as_uri())
         if request.param == "chosen dark":
             assert tab.locator("html").get_attribute("data-theme") == "dark"
         tab.emulate_media(media="print", color_scheme=system)
@@ -81,16 +86,8 @@ def on_paper(request, chromium, built):
     context.close()
 
 
-@pytest.mark.parametrize(
-    ("on_paper", "page"),
-    [
-        *((reader, "02-softmax-weighting") for reader in READERS),  # which has all but one kind
-        *(("chosen dark", page) for page in ("index", "notation", "api")),
-    ],
-    indirect=["on_paper"],
-)
-def test_paper_is_white_and_all_on_it_can_be_read(on_paper, page):
-    tab = on_paper(f"chapters/{page}")
+def require_contrast(tab):
+    """Paper is white, and all on it can be read."""
     seen = 0
     for kind, selector in TEXTS.items():
         for text, ratio, ground in tab.evaluate(CONTRASTS, selector):
@@ -101,21 +98,30 @@ def test_paper_is_white_and_all_on_it_can_be_read(on_paper, page):
     assert seen > 50
 
 
-def test_figures_are_drawn_for_paper(on_paper):
-    tab = on_paper("chapters/02-softmax-weighting")
+READERS = ["light", "dark", "chosen dark", "dark without scripts"]
+
+
+@pytest.mark.parametrize("on_paper", READERS, indirect=True)
+def test_a_page_on_paper(on_paper):
+    """Its figures are drawn for paper; what only a screen can do is left out."""
+    tab = on_paper("02-softmax-weighting")  # which has all but one kind of text
+    require_contrast(tab)
     shown = "images => images.map(image => image.checkVisibility())"
     light, dark = (tab.locator(f"main img.only-{theme}") for theme in ("light", "dark"))
     assert light.count() == dark.count() > 3
     assert all(light.evaluate_all(shown)) and not any(dark.evaluate_all(shown))
-
-
-def test_what_only_a_screen_can_do_is_left_out(on_paper):
-    tab = on_paper("chapters/01-database-analogy")
+    tab = on_paper("01-database-analogy")
     text = tab.locator("main").inner_text()
     for gone in ("Show code", "Hide code", "Show the numbers", "not attempted yet"):
         assert gone not in text
     assert not tab.locator("main button.copybtn").first.is_visible()
     assert "best = scores.argmax" in text  # a solution
+
+
+@pytest.mark.parametrize("on_paper", ["chosen dark"], indirect=True)
+@pytest.mark.parametrize("page", ["index", "notation", "api"])
+def test_paper_is_white_for_other_kinds_of_pages(on_paper, page):
+    require_contrast(on_paper(page))
 
 
 @pytest.fixture(scope="module")
@@ -141,15 +147,16 @@ def sheet(chromium, book):
     context.close()
 
 
-def test_no_link_leads_to_a_file_of_this_machine(book):
+def test_it_is_a_book_for_every_reader_whose_links_lead_somewhere(book, html, numbers):
     content = book[1]
+    assert content.startswith(b"%PDF-")
+    for needed in (b"/Outlines", b"/StructTreeRoot", b"/Lang (en)"):
+        assert needed in content
+    assert b"/Title (Queries, Keys and Values)" in content
     assert b"file:" not in content and str(ROOT).encode() not in content
     targets = re.findall(rb"/URI \((.*?)\)", content)
     assert targets and all(target.startswith((b"http", b"mailto:")) for target in targets)
-
-
-def test_every_link_in_the_book_leads_somewhere(book, html, numbers):
-    used = {name.decode() for name in re.findall(rb"/Dest /(\S+)", book[1])}
+    used = {name.decode() for name in re.findall(rb"/Dest /(\S+)", content)}
     assert len(used) > len(html.select("main h2"))  # at least what the contents link to
     assert {pdf.unquote(name.replace("#", "%")) for name in used} <= set(numbers)
     names = [tag["id"] for tag in html.find_all(id=True)]
@@ -157,14 +164,6 @@ def test_every_link_in_the_book_leads_somewhere(book, html, numbers):
     hrefs = {link["href"] for link in html.find_all("a", href=True)}
     assert {href[1:] for href in hrefs if href.startswith("#")} <= set(names)
     assert all(href.startswith(("#", "http", "mailto:")) for href in hrefs)
-
-
-def test_it_is_a_book_for_every_reader(book):
-    content = book[1]
-    assert content.startswith(b"%PDF-")
-    for needed in (b"/Outlines", b"/StructTreeRoot", b"/Lang (en)"):
-        assert needed in content
-    assert b"/Title (Queries, Keys and Values)" in content
 
 
 def test_title_page_then_contents_then_chapters(html, numbers):
@@ -184,17 +183,14 @@ def test_title_page_then_contents_then_chapters(html, numbers):
 LONGEST = 45  # pages of a chapter, answers included: twice what half an hour of reading takes
 
 
-def test_no_chapter_is_longer_than_one_sitting(html, numbers):
+def test_a_chapter_is_no_longer_than_one_sitting_and_answers_stand_at_its_end(html, numbers):
     """What a screen folds, a large table of numbers for example, may not fill sheets of paper."""
     documents = html.select(".document")
     starts = [numbers[document.h1.find_parent("section")["id"]] for document in documents]
     for document, start, end in zip(documents, starts, starts[1:], strict=False):
         if document.h1.select_one(".section-number"):
             assert end - start <= LONGEST, f"{document.h1.get_text()} has {end - start} pages"
-
-
-def test_answers_stand_at_the_end_of_their_chapter(html, numbers):
-    chapters = [c for c in html.select(".document") if c.h1.select_one(".section-number")]
+    chapters = [c for c in documents if c.h1.select_one(".section-number")]
     assert all(c.h1["class"] == ["asks"] for c in chapters)
     assert len(chapters) == len(list((ROOT / "chapters").glob("*.ipynb")))
     for chapter in chapters:
@@ -207,10 +203,23 @@ def test_answers_stand_at_the_end_of_their_chapter(html, numbers):
     assert not html.select("details, .d2l-fold, .d2l-todo, .only-dark, script")
 
 
-# Pairs of elements that have to be on one page: what begins, and what comes below it.
-TOGETHER = """() => {
-    const pairs = [], places = [];
-    const pair = (kind, above, below) => above && below && pairs.push([kind, above, below]);
+# Where a block begins is in the PDF, if something links to it; how high it is, on the sheet. Also:
+# pairs of elements that have to be on one page, what begins and what comes below it.
+BLOCKS = """() => {
+    const pairs = [], links = document.createElement("p");
+    const place = block => {
+        block.id ||= `place-${links.childElementCount}`;
+        const link = document.createElement("a");
+        Object.assign(link, {href: `#${block.id}`, textContent: "."});
+        links.append(link);
+        return block.id;
+    };
+    const pair = (kind, above, below) => above && below && pairs.push(
+        [kind, above.textContent.trim().slice(0, 40), place(above), place(below)]);
+    const kinds = ":is(h1, h2, h3, h4, p, li, pre, img, tr, dt, figcaption, .katex-display)";
+    const blocks = [...document.querySelectorAll(`.document ${kinds}`)]
+        .map(block => [block, block.getBoundingClientRect().height, block.tagName === "H1"])
+        .filter(([_, height]) => height).map(([block, ...more]) => [place(block), ...more]);
     // a figure may stand on the page after its code
     for (const cell of document.querySelectorAll(
             "div.cell:not(.long, :has(.cell_output :is(img, .d2lmini-table)))"))
@@ -219,63 +228,23 @@ TOGETHER = """() => {
         pair("caption", caption.parentElement.querySelector("img, table"), caption);
     for (const head of document.querySelectorAll(":is(h1, h2, h3, p.rubric)"))
         pair("heading", head, head.nextElementSibling);
-    return pairs.map(([kind, ...both], number) => [
-        kind, both[0]?.textContent.trim().slice(0, 40),
-        ...both.map((one, side) => {
-            const mark = document.createElement("a");
-            mark.id = `pair-${number}-${side}`;
-            const link = document.createElement("a");
-            link.href = `#${mark.id}`;
-            link.textContent = ".";
-            document.body.append(link);
-            one.id ? link.href = `#${one.id}` : one.id = mark.id;
-            return one.id;
-        }),
-    ]);
-}"""
-
-
-# Where each block begins is in the PDF, if something links to it; how high it is, on the sheet.
-BLOCKS = """() => {
-    const kinds = ":is(h1, h2, h3, h4, p, li, pre, img, tr, dt, figcaption, .katex-display)";
-    const blocks = [...document.querySelectorAll(`.document ${kinds}`)];
-    const heights = blocks.map(block => block.getBoundingClientRect().height);
-    const links = document.createElement("p");
-    blocks.forEach((block, number) => {
-        block.id ||= `block-${number}`;
-        const link = document.createElement("a");
-        Object.assign(link, {href: `#${block.id}`, textContent: "."});
-        links.append(link);
-    });
     document.body.append(links);
-    return blocks.map((block, number) => [block.id, heights[number], block.tagName === "H1"])
-        .filter(([_, height]) => height);
+    return [pairs, blocks];
 }"""
 MARGINS = 25 * 72 / 25.4, 20 * 72 / 25.4  # below and above the text, in points: see paper.css
 EMPTY = 0.6  # of the text's height: what is left where a figure as high as allowed does not fit
 
 
-@pytest.fixture(scope="module")
-def marked(sheet):
-    """Return the pairs, the blocks, the page and the height of each, and how high a page is."""
-    pairs, blocks = sheet.evaluate(TOGETHER), sheet.evaluate(BLOCKS)
+def test_nothing_is_torn_at_a_seam_and_no_page_is_half_empty_within_a_chapter(sheet):
+    pairs, blocks = sheet.evaluate(BLOCKS)
     reader = PdfReader(io.BytesIO(sheet.pdf(prefer_css_page_size=True)))
     places = {
         unquote(name.removeprefix("/")): (reader.get_destination_page_number(place), place.top)
         for name, place in reader.named_destinations.items()
     }
-    return pairs, blocks, places, float(reader.pages[0].mediabox.height)
-
-
-def test_nothing_is_torn_at_a_seam(sheet, marked):
-    pairs, _, places, _ = marked
     assert len(pairs) > sheet.locator("h2").count()
     torn = [pair[:2] for pair in pairs if places[pair[2]][0] != places[pair[3]][0]]
     assert not torn
-
-
-def test_no_page_is_half_empty_within_a_chapter(marked):
-    _, blocks, places, height_of_page = marked
     ends, last = {}, set()
     for name, height, is_first in blocks:
         page, top = places[name]
@@ -283,7 +252,7 @@ def test_no_page_is_half_empty_within_a_chapter(marked):
         last |= {page - 1} if is_first else set()
     last.add(max(ends))
     bottom, above = MARGINS
-    room = height_of_page - bottom - above
+    room = float(reader.pages[0].mediabox.height) - bottom - above
     empty = {page + 1: round((end - bottom) / room, 2) for page, end in ends.items()}
     assert len(empty) > 100
     found = {page: share for page, share in empty.items() if share > EMPTY}
@@ -293,19 +262,16 @@ def test_no_page_is_half_empty_within_a_chapter(marked):
 SCREEN = re.compile(r"\bfold(s|ed)?\b|slider|press Run|Under its title|Take away|Turn the query")
 
 
-def test_chapters_say_nothing_that_is_true_on_a_screen_only(html):
-    """Or they say that it is: on a screen, on a web page."""
+def test_nothing_is_said_or_shown_that_is_of_a_screen_only(html):
+    """Or it says that it is: on a screen, on a web page. No code that draws precedes a figure."""
     first, *documents = html.select(".document")
     chapters = [first, *(c for c in documents if c.h1.select_one(".section-number"))]
     texts = [p.get_text() for c in chapters for p in c.select("p, li, figcaption")]
     of_screens = [text for text in texts if SCREEN.search(text)]
     assert [text for text in of_screens if not re.search("screen|web page", text)] == []
-
-
-def test_no_figure_is_preceded_by_the_code_that_draws_it(html):
     for cell in html.select(".cell.tag_hide-input"):
-        if cell.select_one(".cell_output img"):
-            assert not cell.select_one(".cell_input"), cell.get_text()[:80]
+        shown = cell.select_one(".cell_input") and cell.select_one(".cell_output img")
+        assert not shown, cell.get_text()[:80]
 
 
 def test_code_fits_its_line(sheet):
