@@ -289,7 +289,10 @@ def pytest_configure(config):
             return
         setup(self)
         self.folder = Path(tempfile.mkdtemp(prefix="notebook-"))
-        self.kernel.kc.execute(f"__import__('os').chdir({str(self.folder)!r})", silent=True)
+        from tests.notebooks.playing import WATCH
+
+        start = f"__import__('os').chdir({str(self.folder)!r}); {WATCH}"
+        self.kernel.kc.execute(start, silent=True)
 
     def stop(self):
         if not self.kernel:
