@@ -88,8 +88,8 @@ def stored(writer, svg: bytes) -> str:
 
 def visit_drawing(writer, node) -> None:
     """Write an image for each theme, and their files; a phone has its own."""
-    wall = "wall" in node.parent.parent.get("classes", ())
-    shown = WALL if wall else min(COLUMN, round(LARGER * int(node["width"])))
+    on_wall = isinstance(node.parent, nodes.figure) and "wall" in node.parent.parent["classes"]
+    shown = WALL if on_wall else min(COLUMN, round(LARGER * int(node["width"])))
     writer.body.append(f'<div class="d2lmini-figure" style="--wide:{shown}px"><div>')
     drawings = [node["light"], node["dark"]]
     phones = node["phone"] or drawings
