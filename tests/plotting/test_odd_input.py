@@ -1,11 +1,11 @@
-"""Very large numbers, halves of surrogate pairs, and messages that name their argument."""
+"""Very large numbers, and halves of surrogate pairs."""
 
 import re
 
 import numpy as np
 import pytest
 
-from d2lmini.plotting import AttentionExplorer, AttentionTrace, show_attention_lines, show_heatmaps
+from d2lmini.plotting import AttentionExplorer, AttentionTrace, show_attention_lines
 from tests.plotting.reading import heatmaps, words
 
 HALF = "\ud83d"
@@ -18,20 +18,14 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("annot", [False, "auto"])
 @pytest.mark.parametrize(("values", "said"), LARGE.values(), ids=LARGE)
-def test_very_large_numbers_are_drawn_and_told_with_a_power(values, said, annot):
-    shown = heatmaps(values, annot=annot)
-    assert any(part.lower() in shown.alt.lower() for part in said.split("|"))
-    assert not re.search(r"→ {2}|\d{15}|nan|inf", shown.alt + shown._more)
-    assert max(map(len, words(shown))) <= 10
+def test_very_large_numbers_are_drawn_and_told_with_a_power(values, said):
+    for annot in (False, "auto"):
+        shown = heatmaps(values, annot=annot)
+        assert any(part.lower() in shown.alt.lower() for part in said.split("|"))
+        assert not re.search(r"→ {2}|\d{15}|nan|inf", shown.alt + shown._more)
+        assert max(map(len, words(shown))) <= 10
     assert shown.svg("light") != shown.svg("dark") and shown.png()
-
-
-def test_numbers_whose_difference_overflows_are_refused():
-    with pytest.raises(ValueError, match=r"matrices has numbers as large as 1.7e\+308; at most"):
-        heatmaps([[1.7e308, -1.7e308]])
-    heatmaps(np.ma.array([[1.0, -1.7e308]], mask=[[False, True]]))
 
 
 def test_a_ledger_of_very_large_numbers():
@@ -39,43 +33,9 @@ def test_a_ledger_of_very_large_numbers():
     assert "1e+200" in str(trace) and trace.plot(show=False).figure.get_size_inches()[0] <= 6.4
 
 
-def test_what_does_not_fit_is_told_in_round_numbers():
-    with pytest.raises(ValueError, match=r"1 column of panels does not fit .* in 6\.4 inches"):
-        show_heatmaps(np.eye(2), "x" * 200, "Queries")
-
-
-MAKERS = {
-    "weights": lambda x: show_attention_lines(x, ["a"], ["b", "c"]),
-    "scores": lambda x: AttentionExplorer(x, ["a"], ["b", "c"]),
-}
-
-
-@pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ([[np.inf, 0.0]], ValueError),
-        (np.ones(2), ValueError),
-        (np.ones((0, 2)), ValueError),
-        ([["x", "y"]], TypeError),
-        ([[1e301, 0.0]], ValueError),
-    ],
-)
-def test_messages_name_the_argument(name, given, error):
-    with pytest.raises(error, match=f"^{name} ") as caught:
-        MAKERS[name](given)
-    assert "matrices" not in str(caught.value)
-
-
-def test_a_mask_that_does_not_fit_names_the_scores():
-    with pytest.raises(ValueError, match="does not broadcast to scores of shape"):
-        AttentionExplorer(np.eye(2), ["a", "b"], mask=np.ones((3, 3), dtype=bool))
-
-
 def test_half_a_surrogate_pair_is_written_out():
-    shown = heatmaps(
-        np.eye(2), xticks=[HALF, "b"], titles=[HALF], row_titles=[HALF], label=HALF, alt=HALF
-    )
+    named = {"titles": [HALF], "row_titles": [HALF], "label": HALF, "alt": HALF}
+    shown = heatmaps(np.eye(2), xticks=[HALF, "b"], **named)
     assert words(shown).count(r"\ud83d") == 4
     explorer = AttentionExplorer(np.eye(2), [HALF, "b"])
     lines = show_attention_lines([[0.9, 0.1], [0.4, 0.6]], [HALF, "b"])
