@@ -27,13 +27,6 @@ def encode():
     return TrigramEncoder(NAMES)
 
 
-def one_hot(keys):
-    """An encoder under which each key matches itself alone, and strangers match nothing."""
-    return lambda texts: np.array([[float(t == k) for k in keys] for t in texts]).reshape(
-        len(texts), len(keys)
-    )
-
-
 # Exact lookup
 
 
@@ -45,15 +38,6 @@ def test_it_is_a_dictionary(store):
     assert list(store) == NAMES
     assert {key: store[key] for key in store} == dict(zip(NAMES, INCOMES, strict=True))
     assert repr(store) == "KeyValueStore(4 keys, values of shape (4,))"
-
-
-@many
-@given(keys=KEYS, data=st.data())
-def test_every_key_returns_its_value(keys, data):
-    values = [data.draw(st.floats(allow_nan=False)) for _ in keys]
-    store = KeyValueStore(keys, values)
-    assert [store[key] for key in keys] == values
-    assert list(store) == keys
 
 
 def test_values_keep_their_kind():
@@ -96,11 +80,11 @@ def test_a_missing_key_names_the_nearest(store, missing, nearest):
 
 @many
 @given(keys=KEYS, missing=TEXTS)
-def test_any_missing_key_is_a_key_error(keys, missing):
+def test_every_key_returns_its_value_and_any_other_is_a_key_error(keys, missing):
     store = KeyValueStore(keys, list(range(len(keys))))
-    if missing in keys:
-        assert store[missing] == keys.index(missing)
-    else:
+    assert list(store) == keys
+    assert [store[key] for key in keys] == list(range(len(keys)))
+    if missing not in keys:
         with pytest.raises(KeyError):
             store[missing]
 
@@ -135,24 +119,20 @@ def test_several_queries_at_once(store, encode):
         assert float(output[i]) == pytest.approx(float(alone.output))
     assert_close(weights[2], [0.25] * 4)  # no 3-gram in common with any: the plain mean
     assert store.attend([], encode=encode).output.shape == (0,)
-
-
-def test_vectors_are_mixed_too(encode):
-    store = KeyValueStore(NAMES, np.eye(4))
-    output, weights = store.attend("Alise", encode=encode)
-    assert output.shape == (4,)
-    assert_close(output, weights)
-    output, weights = store.attend(["Alise", "Carl"], encode=encode)
-    assert_close(output, weights)
+    identity = KeyValueStore(NAMES, np.eye(4))  # vectors are mixed too
+    for asked in ("Alise", ["Alise", "Carl"]):
+        assert_close(*identity.attend(asked, encode=encode))
 
 
 def test_a_cold_lookup_is_exact_and_a_hot_one_averages(store):
-    encode = one_hot(NAMES)
-    for temperature in (1e-3, 1e-6, 1e-300):
-        output, weights = store.attend("Bruno", encode=encode, temperature=temperature)
+    def one_hot(texts):  # each key matches itself alone
+        return np.array([[float(text == key) for key in NAMES] for text in texts])
+
+    for temperature in (1e-3, 1e-300):
+        output, weights = store.attend("Bruno", encode=one_hot, temperature=temperature)
         assert weights.tolist() == [0, 1, 0, 0]
         assert output == store["Bruno"]
-    output, weights = store.attend("Bruno", encode=encode, temperature=1e12)
+    output, weights = store.attend("Bruno", encode=one_hot, temperature=1e12)
     assert_close(weights, [0.25] * 4, scale=100)
     assert float(output) == pytest.approx(np.mean(INCOMES), rel=1e-9)
 
@@ -188,10 +168,11 @@ def test_an_empty_store_answers_zero():
     assert vectors.attend("a", encode=TrigramEncoder([])).output.tolist() == [0, 0, 0]
 
 
-def test_nan_in_a_value_reaches_the_answer(encode):
+def test_nan_in_a_value_reaches_the_answer_and_whole_numbers_mix_as_floats(encode):
     store = KeyValueStore(NAMES, [1.0, float("nan"), 3.0, 4.0])
     assert store["Alice"] == 1.0
     assert math.isnan(store.attend("Alice", encode=encode).output)
+    assert KeyValueStore(NAMES, [1, 2, 3, 4]).attend("?", encode=encode).output == 2.5
 
 
 @needs_torch
@@ -237,10 +218,12 @@ def test_the_dot_product_is_the_similarity_of_the_counts(vocabulary, first, seco
         assert norm == 0 or norm == pytest.approx(1)
 
 
-@pytest.mark.parametrize("temperature", [5e-324, 1e-310, 1e-300, 1e-30, 1e-12])
+@pytest.mark.parametrize("temperature", [5e-324, 1e-300, 1e-12])
 @pytest.mark.parametrize("size", [1.0, 1e10, -1e10, 1e-3])
 @each_dtype
-def test_at_any_low_temperature_the_best_match_is_the_answer(xp, dtype, temperature, size):
+def test_at_any_low_temperature_the_best_match_is_the_answer_and_at_a_high_one_the_mean(
+    xp, dtype, temperature, size
+):
     """Also where score / T does not fit the dtype, or T itself does not."""
     if dtype == "float16" and abs(size) > 1:
         size /= 1e6
@@ -255,18 +238,10 @@ def test_at_any_low_temperature_the_best_match_is_the_answer(xp, dtype, temperat
     store = KeyValueStore(["a", "b", "c"], xp.asarray([1.0, 2.0, 4.0]))
     with np.errstate(all="raise"):
         answer = store.attend("a", encode=encode, score=score, temperature=temperature)
+        hot = store.attend("a", encode=encode, temperature=1.7e308)
     expected = ([1, 0, 0], 1) if size > 0 else ([0, 0.5, 0.5], 3)  # of equal ones the mean
     assert (answer.weights.tolist(), float(answer.output)) == expected
-
-
-def test_at_any_high_temperature_the_mean_is_the_answer(xp):
-    store = KeyValueStore(["a", "b"], xp.asarray([1.0, 2.0], dtype=xp.float32))
-
-    def encode(texts):
-        return xp.asarray([[float(t == "a")] for t in texts], dtype=xp.float32)
-
-    with np.errstate(all="raise"):
-        assert store.attend("a", encode=encode, temperature=1.7e308).output == 1.5
+    assert_close(hot.output, 7 / 3)
 
 
 def test_a_score_may_hide_keys_of_a_store():
@@ -302,11 +277,6 @@ def test_an_encoder_cannot_change_the_keys():
     assert store.attend(["a", "b", "c"], encode=encode).output.tolist() == [1.5] * 3
     assert list(store) == ["a", "b"]
     assert len(store) == 2
-
-
-def test_whole_numbers_mix_as_floats(encode):
-    store = KeyValueStore(NAMES, [1, 2, 3, 4])
-    assert store.attend("?", encode=encode).output == 2.5
 
 
 @needs_torch
