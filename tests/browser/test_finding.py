@@ -39,16 +39,16 @@ MEANS = {"atention": "attention", "softmx": "softmax", "causl mask": "causal mas
 
 def test_the_search_finds_sections_while_one_types(visit):
     tab = visit(FIRST).tab
-    search(tab, "")
+    search(tab, "softmax")
+    best(tab)
+    for _ in range(2):
+        tab.keyboard.press("ArrowDown")
+    second = tab.locator(FOUND).nth(1).get_attribute("href")
+    assert tab.evaluate("document.activeElement.getAttribute('href')") == second
+    for _ in range(2):
+        tab.keyboard.press("ArrowUp")
+    assert tab.evaluate("document.activeElement.value") == "softmax"
     field, says = tab.locator("#search-dialog input"), tab.locator("#search-dialog .found-says")
-    for words, page, title in FINDS:
-        field.fill("")
-        field.press_sequentially(words)
-        first = tab.locator(FOUND, has_text=title).first
-        first.wait_for()
-        name, address = best(tab)
-        assert title in name and f"{page}.html" in address, words
-        assert "#" in address or title == "Multi-Head"  # the title of the page itself
     for wrong, right in MEANS.items():
         field.fill(wrong)
         tab.get_by_text(f"Nothing has “{wrong}” in it. Did you mean {right}?").wait_for()
@@ -59,39 +59,39 @@ def test_the_search_finds_sections_while_one_types(visit):
     field.fill("xqxqxq")
     tab.get_by_text("Nothing has “xqxqxq” in it.").wait_for()
     assert tab.locator(FOUND).count() == 0
-
-
-def test_a_hit_leads_to_its_section(visit):
-    tab = visit(FIRST).tab
-    search(tab, "sqrt d")
-    _, address = best(tab)
-    tab.locator(FOUND).first.click()
+    for words, page, title in FINDS:
+        field.fill("")
+        field.press_sequentially(words)
+        tab.locator(FOUND, has_text=title).first.wait_for()
+        name, address = best(tab)
+        assert title in name and f"{page}.html" in address, words
+        assert "#" in address or title == "Multi-Head"  # the title of the page itself
+    field.fill("sqrt d")
+    tab.locator(FOUND, has_text="Why divide").first.click()  # a hit leads to its section
     tab.wait_for_url("**/03-scaled-dot-product.html*")
-    top = tab.locator("#" + address.partition("#")[2]).bounding_box()["y"]
+    top = tab.locator("#why-divide-by-d").bounding_box()["y"]
     assert -20 <= top < 200
 
 
-def test_the_arrow_keys_lead_through_what_is_found(visit):
-    tab = visit(FIRST).tab
-    search(tab, "softmax")
-    best(tab)
-    for _ in range(2):
-        tab.keyboard.press("ArrowDown")
-    second = tab.locator(FOUND).nth(1).get_attribute("href")
-    assert tab.evaluate("document.activeElement.getAttribute('href')") == second
-    for _ in range(2):
-        tab.keyboard.press("ArrowUp")
-    assert tab.evaluate("document.activeElement.value") == "softmax"
-
-
 def test_the_page_of_the_search_has_all_of_it(visit):
-    tab = visit(FIRST).tab
-    search(tab, "softmax")
+    seen = visit(FIRST)
+    tab = seen.tab
+    search(tab, "causal mask")
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/search.html*")
     best(tab, "#search-results .found a")
+    assert tab.locator("main input[type=search]").input_value() == "causal mask"
+    found = tab.locator("#search-results li a").all_inner_texts()
+    assert any("Scaled Dot-Product Attention" in title for title in found), found
+    excerpts = " ".join(tab.locator("#search-results p.context").all_inner_texts())
+    assert excerpts and "\\mathbf" not in excerpts
+    tab.goto(tab.url.replace("causal", "softmax").replace("+mask", "").replace("%20mask", ""))
+    best(tab, "#search-results .found a")
     assert tab.locator("#search-results .found li").count() > 20
-    assert tab.locator("main input[type=search]").input_value() == "softmax"
+    tab.goto(tab.url.partition("?")[0] + "?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E")
+    tab.locator(".found-says", has_text="<img").wait_for()
+    assert tab.locator(".found-box img").count() == 0, "what is typed is never markup"
+    assert seen.said == []
 
 
 def test_it_searches_in_a_folder(visit, built):
@@ -115,19 +115,9 @@ def test_whole_words_of_the_text_are_marked_until_one_says_so(visit):
     button.click()
     assert tab.evaluate(MARKED) == []
     assert button.count() == 0 and "q=" not in tab.url
-
-
-def test_a_single_letter_is_not_marked(visit):
-    tab = visit(f"{CHAPTER}.html?q=d&x=").tab
-    assert tab.evaluate(MARKED) == []
-    assert tab.locator(".unmark").count() == 0
-
-
-def test_what_is_typed_is_never_markup(visit):
-    seen = visit("search.html?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E&x=")
-    seen.tab.locator(".found-says", has_text="<img").wait_for()
-    assert seen.tab.locator(".found-box img").count() == 0
-    assert seen.said == []
+    tab.goto(f"{tab.url.partition('?')[0]}?q=d")  # a single letter is not marked
+    tab.locator("article h1").wait_for()
+    assert tab.evaluate(MARKED) == [] and button.count() == 0
 
 
 @pytest.mark.parametrize("page", [CHAPTERS[0], CHAPTERS[6]])  # the script is that of every page
@@ -164,22 +154,21 @@ TERM, WORK = "article a[href*='glossary.html#']", "article a[href*='bibliography
 OPEN = ".preview:popover-open"
 
 
-@pytest.mark.parametrize("kind", [TERM, WORK])
-def test_a_pointer_shows_what_a_link_leads_to(visit, kind):
+def test_a_pointer_or_the_keyboard_shows_what_a_link_leads_to(visit):
     tab = visit(CHAPTER).tab
-    link = tab.locator(kind).first
-    link.hover()
-    tab.locator(OPEN).wait_for()
-    assert len(tab.locator(OPEN).inner_text()) > 20
-    tab.locator(OPEN).hover()  # it stays while one reads it
-    tab.wait_for_timeout(400)
-    assert tab.locator(OPEN).count() == 1
-    tab.keyboard.press("Escape")
-    assert tab.locator(OPEN).count() == 0
-
-
-def test_the_keyboard_shows_it_too_and_goes_on(visit):
-    tab = visit(CHAPTER).tab
+    for kind in (TERM, WORK):
+        tab.locator(kind).first.hover()
+        tab.locator(OPEN).wait_for()
+        assert len(tab.locator(OPEN).inner_text()) > 20
+        tab.locator(OPEN).hover()  # it stays while one reads it
+        tab.wait_for_timeout(400)
+        assert tab.locator(OPEN).count() == 1
+        tab.keyboard.press("Escape")
+        assert tab.locator(OPEN).count() == 0
+    tab.mouse.move(0, 0)
+    # only code can be copied: a number has no button, which would be one more stop
+    assert tab.locator("article .copybtn").count() > 10
+    assert tab.locator(".cell_output .copybtn").count() == 0
     tab.locator(TERM).first.focus()
     tab.locator(OPEN).wait_for()
     first = tab.evaluate("document.activeElement.href")
@@ -200,10 +189,3 @@ def test_a_first_tap_shows_it_and_a_second_follows(visit, width):
     assert "glossary" not in tab.url
     link.tap()
     tab.wait_for_url("**/glossary.html#*")
-
-
-def test_only_code_can_be_copied(visit):
-    """An output of one number has no button, which would be one more stop of the keyboard."""
-    tab = visit(CHAPTER).tab
-    assert tab.locator("article .copybtn").count() > 10
-    assert tab.locator(".cell_output .copybtn").count() == 0

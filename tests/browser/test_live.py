@@ -21,7 +21,7 @@ from playwright.sync_api import expect
 
 from d2lmini.exercises import find
 from tests.book.building import CHAPTERS, ROOT
-from tests.browser.test_every_page import ALL_RULES, findings
+from tests.browser.test_every_page import ALL_RULES, SHOWN, findings
 from tests.browser.test_storage import BLOCKED
 
 FIRST = CHAPTERS[0]
@@ -29,7 +29,6 @@ FIRST = CHAPTERS[0]
 EACH_TIME = [FIRST, CHAPTERS[8]]
 ONCE_A_WEEK = [pytest.param(p, marks=pytest.mark.weekly) for p in CHAPTERS if p not in EACH_TIME]
 WHAT_CAN_BE_TRIED = ".live-bar, [data-explorable], script:-soup-contains('const off = ')"
-HIDDEN_AT_REST = {"Run": False, "Stop": True, "Reset": True}
 CDN = "https://cdn.jsdelivr.net/pyodide/"
 KINDS = {"mjs": "text/javascript", "js": "text/javascript", "wasm": "application/wasm"}
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)  # the build leaves them out
@@ -116,14 +115,22 @@ class Tab:
     def output(self, name):
         return self.cell(name).locator("[data-live-output]")
 
+    def code(self, name):
+        return self.cell(name).locator("textarea")
+
     def write(self, name, code):
-        self.cell(name).locator("textarea").fill(code)
+        self.code(name).fill(code)
 
     def run(self, name, state):
         """Run a cell to its end; return what it has put out."""
         self.button(name, "Run").click()
         self.ends(name, state)
         return self.output(name).inner_text()
+
+    def tries(self, code, state="done"):
+        """Run this in the cell that most tests use; return what it has put out."""
+        self.write("crowd", code)
+        return self.run("crowd", state)
 
     def ends(self, name, state):
         """Wait for the end of a cell, and until the next may be run."""
@@ -192,75 +199,62 @@ def test_every_live_cell_gives_what_is_stored(opened, page, record_property):
 # --- before the first run ---
 
 
-def test_nothing_is_loaded_before_the_first_run(visit):
+def test_before_the_first_run_nothing_is_loaded_and_each_cell_has_its_parts(visit):
+    """What teachers and tests rely on."""
     seen = visit(FIRST)
-    seen.tab.locator("[data-live]").first.wait_for(state="attached")
+    cells = seen.tab.locator("[data-live]")
+    cells.first.wait_for(state="attached")
     paths = [path for path in seen.weights() if "/live/" in path]
     assert [path.rpartition("/")[2] for path in paths] == ["live.mjs"]
     assert seen.said == []
+    parts = [seen.tab.locator("[data-live-output][data-state=idle]")]
+    for word, hidden in {"Run": False, "Stop": True, "Reset": True}.items():
+        name = re.compile(f"^{word}")
+        assert (seen.tab.get_by_role("button", name=name).count() == 0) == hidden
+        parts += [seen.tab.get_by_role("button", name=name, include_hidden=True)]
+    editor = seen.tab.get_by_label(re.compile("^(Code of cell|Your answer)"))
+    for part in [*parts, editor.and_(seen.tab.locator("textarea"))]:
+        # as many as there are cells, and at least one in each: one in each
+        assert cells.locator(part).count() == cells.filter(has=part).count() == cells.count() > 20
 
 
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_what_can_be_tried_makes_a_page_little_heavier(built, page):
     """Its styles, its marks in the page, and the module of the cells, as a server sends them."""
-    style = (built / "_static/style.css").read_text("utf8")
+
+    def sent(*texts):
+        return sum(len(gzip.compress(str(text).encode(), mtime=0)) for text in texts)
+
+    style = whole = (built / "_static/style.css").read_text("utf8")
     for name in ("live_cells/page/live.css", "chapters/_static/explorables/explorables.css"):
-        text = COMMENT.sub("", (ROOT / name).read_text("utf8"))
-        ours = re.sub(r"\n\s+", "\n", text).strip()
+        ours = re.sub(r"\n\s+", "\n", COMMENT.sub("", (ROOT / name).read_text("utf8"))).strip()
         assert ours in style, f"{name} is not in the style of the pages as it is written"
         style = style.replace(ours, "")
-    html = (built / f"{page}.html").read_text("utf8")
-    soup = BeautifulSoup(html, "html.parser")
-    with_it = [str(soup), (built / "_static/style.css").read_text("utf8")]
-    with_it += [(built / "_static/live/live.mjs").read_text("utf8")]
+    soup = BeautifulSoup((built / f"{page}.html").read_text("utf8"), "html.parser")
+    explorables = len(soup.select(".explorable"))
+    with_it = sent(soup, whole, (built / "_static/live/live.mjs").read_text("utf8"))
     for part in soup.select(WHAT_CAN_BE_TRIED):
         part.decompose()
     for cell in soup.select("[id^=cell-]"):
         del cell["id"]
-    without = [style, str(soup)]
-    heavier = sum(map(sent, with_it)) - sum(map(sent, without))
+    heavier = with_it - sent(style, soup)
     drawing = sent((built / f"_static/explorables/on-{Path(page).name}.mjs").read_text("utf8"))
-    print(f"{page}: {heavier} bytes, and {drawing} when a reader comes near its explorables")
-    explorables = html.count('class="explorable ')  # one is counted in; a second has its own data
-    most = 13_500 + 2_500 * max(explorables - 1, 0)
+    most = 13_500 + 2_500 * max(explorables - 1, 0)  # one is counted in; a second has its own data
     assert heavier <= most, f"{heavier} bytes: a page is to be at most {most} heavier"
     assert drawing <= 8_000, f"{drawing} bytes for what is drawn"
-
-
-def sent(text):
-    """Return how many bytes a server sends for a text."""
-    return len(gzip.compress(text.encode(), mtime=0))
-
-
-def test_a_live_cell_is_what_teachers_and_tests_rely_on(opened):
-    page = opened().page
-    cells = page.locator("[data-live]")
-    parts = []
-    for word, hidden in HIDDEN_AT_REST.items():
-        name = re.compile(f"^{word}")
-        assert (page.get_by_role("button", name=name).count() == 0) == hidden
-        parts += [page.get_by_role("button", name=name, include_hidden=True)]
-    editor = page.get_by_label(re.compile("^(Code of cell|Your answer)"))
-    parts += [editor.and_(page.locator("textarea"))]
-    parts += [page.locator("[data-live-output][data-state=idle]")]
-    for part in parts:
-        # as many as there are cells, and at least one in each: one in each
-        assert cells.locator(part).count() == cells.filter(has=part).count() == cells.count() > 20
 
 
 def test_without_scripts_there_are_no_buttons(visit):
     tab = visit(FIRST, java_script_enabled=False).tab
     assert tab.locator("div.cell button").count() == 0
     words = tab.locator(".live-bar:visible", has_text="To try it, run this chapter")
-    assert words.count() == 7
-    assert tab.locator(".live-bar:visible").count() == 7
+    assert words.count() == tab.locator(".live-bar:visible").count() == 7
 
 
 def test_a_cell_that_needs_pytorch_says_so_where_run_would_be(visit):
     tab = visit("chapters/04-projections").tab
     bar = tab.locator("#cell-head-class .live-bar")
-    assert "needs PyTorch" in bar.inner_text()
-    assert bar.locator("button").count() == 0
+    assert "needs PyTorch" in bar.inner_text() and bar.locator("button").count() == 0
     bar.locator("a").click()
     assert tab.url.endswith("#run-this-chapter")
 
@@ -274,10 +268,7 @@ def test_nobody_is_shut_out_of_an_editor(opened, width):
     for scheme in ("light", "dark"):
         tab.page.emulate_media(color_scheme=scheme)
         tab.page.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
-        tab.page.evaluate(
-            "Promise.allSettled(document.getAnimations().filter("
-            "a => a.effect.target.checkVisibility()).map(a => a.finished)).then(() => 0)"
-        )
+        tab.page.evaluate(SHOWN)
         assert findings(tab.page, ALL_RULES, f"#cell-{name}") == []
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
     for word in ("Run", "Edit"):
@@ -287,8 +278,7 @@ def test_nobody_is_shut_out_of_an_editor(opened, width):
 def test_comments_stay_where_they_are_while_somebody_types(opened):
     """On a phone a long comment goes below its line; in the field it cannot."""
     tab = opened("chapters/02-softmax-weighting", width=390)
-    cell = tab.cell("sentence-content")
-    area = cell.locator("textarea")
+    cell, area = tab.cell("sentence-content"), tab.code("sentence-content")
     places = "root => [...root.querySelectorAll('.c1')].map(one => one.getBoundingClientRect().x)"
     area.focus()
     typed, height = cell.evaluate(places), cell.bounding_box()["height"]
@@ -302,17 +292,12 @@ def test_comments_stay_where_they_are_while_somebody_types(opened):
 # --- running ---
 
 
-def test_what_a_cell_needs_runs_first(tab):
-    assert "2510 strangers: 66.8" in tab.run("crowd", "done")
-
-
 def test_a_figure_looks_like_the_stored_one(tab):
     stored = tab.cell("smooth").locator("img.only-light").first
     stored.scroll_into_view_if_needed()
     size = stored.bounding_box()
     tab.run("smooth", "done")
-    drawn = tab.output("smooth").locator("img.only-light")
-    now = drawn.bounding_box()
+    now = tab.output("smooth").locator("img.only-light").bounding_box()
     for side in ("width", "height"):  # but for how a browser rounds
         assert now[side] == pytest.approx(size[side], abs=0.5)
     assert tab.output("smooth").locator("img.only-dark").count() == 1
@@ -320,11 +305,10 @@ def test_a_figure_looks_like_the_stored_one(tab):
     assert tab.cell("smooth").locator("figcaption").is_visible()
 
 
-# How an exercise begins.
-CHECK = "from d2lmini.exercises import check\n\n@check\n"
+CHECK = "from d2lmini.exercises import check\n\n@check\n"  # how an exercise begins
 
 
-def test_exercises_check_themselves_and_are_counted(tab):
+def test_exercises_check_themselves_are_counted_and_end(tab):
     name = "exercise-one-hot-yours"
     count = tab.page.locator('.page-toc a[href="#exercises"] .live-count')
     tab.write(name, f"{CHECK}def one_hot(scores):\n    return scores")
@@ -336,35 +320,27 @@ def test_exercises_check_themselves_and_are_counted(tab):
     tab.write(name, find("one_hot").solution.replace("def one", f"{CHECK}def one"))
     assert "✓ one_hot" in tab.run(name, "done")
     assert count.inner_text().strip() == "1 of 7"
-
-
-def test_an_answer_that_never_ends_is_stopped_by_the_check(tab):
     name = "exercise-cosine-scores-yours"
     tab.write(name, f"{CHECK}def cosine_scores(query, key):\n    while True: pass")
-    assert "cosine_scores: " in tab.run(name, "done")
+    assert "cosine_scores: " in tab.run(name, "done"), "the check stops it"
 
 
-def test_an_exception_is_the_reader_s_line_and_the_message(tab):
-    tab.write("crowd", "a = 1\nincomes[99]")
-    text = tab.run("crowd", "error")
+def test_an_error_says_where_in_this_cell_or_in_one_above(tab):
+    text = tab.tries("a = 1\nincomes[99]", "error")
     assert "Line 2:" in text and "incomes[99]" in text
     assert "IndexError: index 99 is out of bounds" in text
     assert "File" not in text and "runner.py" not in text
-
-
-def test_a_cell_whose_start_fails_says_where(tab):
     tab.write("trigrams", "trigrams = 1 / 0")
     assert "A cell above" in tab.run("scores-by-hand", "error")
     assert "ZeroDivisionError" in tab.output("trigrams").inner_text()
     tab.button("trigrams", "Reset").click()
-    assert "0.76" in tab.run("scores-by-hand", "done")
+    assert "0.76" in tab.run("scores-by-hand", "done"), "what it needs runs first"
 
 
 def test_what_the_worker_shows_cannot_act_on_the_page(tab):
     bad = '<img src=x onerror=\\"document.title=1\\"><script>document.title = 1</script><b>b</b>'
-    tab.write("crowd", f'display({{"text/html": "{bad}"}}, raw=True)')
     title = tab.page.title()
-    assert tab.run("crowd", "done").strip() == "b"
+    assert tab.tries(f'display({{"text/html": "{bad}"}}, raw=True)').strip() == "b"
     assert tab.output("crowd").locator("[onerror], script, [src]").count() == 0
     assert tab.page.title() == title
 
@@ -379,32 +355,36 @@ def test_what_the_worker_shows_cannot_act_on_the_page(tab):
     ],
 )
 def test_whatever_a_cell_does_the_page_says_what_happened(tab, code, state, says):
-    tab.write("crowd", code)
-    assert says in tab.run("crowd", state)
-    assert tab.cell("crowd").locator("textarea").input_value() == code
+    assert says in tab.tries(code, state)
+    assert tab.code("crowd").input_value() == code
     assert "66.8" not in tab.output("crowd").inner_text()
     tab.button("crowd", "Reset").click()
     assert "66.8" in tab.run("crowd", "done")
 
 
-def test_the_signs_of_a_terminal_do_what_they_do_in_a_notebook(tab):
-    code = (
+def test_what_is_shown_is_what_a_notebook_shows(tab):
+    """The signs of a terminal do what they do there; a display goes, and is shown anew."""
+    said = tab.tries(
         "for i in range(3): print(f'\\r{i} of 3', end='')\n"
         "print('\\nab\\bc \\x1b[31mred\\x1b[0m')\n"
         "print('\\x1b[38;5;196mof 256\\x1b[48;2;0;0;255mground\\x1b[49m')\n"
         "print('\\x1b]8;;http://a.b\\x07a link\\x1b]8;;\\x07\\x1b]0;title\\x07\\x07\\x1b(B')"
     )
-    tab.write("crowd", code)
-    assert tab.run("crowd", "done").strip() == "2 of 3\nac red\nof 256ground\na link"
+    assert said.strip() == "2 of 3\nac red\nof 256ground\na link"
     assert tab.output("crowd").locator(".ansi-c1").all_inner_texts() == ["red", "of 256"]
     assert tab.output("crowd").locator(".ansi-on.ansi-c4").inner_text() == "ground"
-    tab.button("crowd", "Reset").click()
+    said = tab.tries(
+        "from IPython.display import HTML, clear_output\n"
+        "print('old')\nplace = display(1, display_id=True)\nclear_output()\n"
+        "place.display(HTML('<b>2</b>'))\nprint('and')\nplace.update(HTML('<i>3</i>'))"
+    )
+    assert said.split() == ["3", "and"]
+    assert tab.output("crowd").locator("i").inner_text() == "3"
 
 
 @pytest.mark.parametrize(
     ("code", "shown"),
     [
-        ("print('so far')\nwhile True: pass", "so far"),
         ("print('so far', end='')\nwhile True: pass", "so far"),
         ("i = 0\nwhile True:\n    print(i)\n    i += 1", "More printed"),
         # the last of a flood, before a long computation
@@ -412,89 +392,99 @@ def test_the_signs_of_a_terminal_do_what_they_do_in_a_notebook(tab):
     ],
 )
 def test_what_is_printed_is_seen_at_once_and_stays_when_it_is_stopped(tab, code, shown):
+    """And what waits meanwhile keeps its stored output."""
     tab.write("crowd", code)
-    tab.button("crowd", "Run").click()
-    expect(tab.output("crowd")).to_contain_text(shown, timeout=PATIENCE)
-    expect(tab.output("crowd")).to_have_attribute("data-state", "running")
-    tab.cell("crowd").get_by_role("button", name=re.compile("^Stop")).click()
-    expect(tab.output("crowd")).to_have_attribute("data-state", "error")
-    text = tab.output("crowd").inner_text()
-    assert shown in text and "Stopped" in text
-    if "print(i)" in code:
-        assert "\n999" in text and "\n1000" not in text
-    assert "while True" in tab.cell("crowd").locator("textarea").input_value()
-    tab.cell("crowd").get_by_role("button", name=re.compile("^Reset")).click()
-    expect(tab.output("crowd")).to_have_attribute("data-state", "idle")
-    assert "2510 strangers" in tab.cell("crowd").locator(".cell_output").inner_text()
-
-
-def test_what_is_shown_can_go_again_and_be_shown_anew(tab):
-    code = (
-        "from IPython.display import HTML, clear_output\n"
-        "print('old')\nplace = display(1, display_id=True)\n"
-        "clear_output()\nplace.display(HTML('<b>2</b>'))\nprint('and')\nplace.update(HTML('<i>3</i>'))"
-    )
-    tab.write("crowd", code)
-    assert tab.run("crowd", "done").split() == ["3", "and"]
-    assert tab.output("crowd").locator("i").inner_text() == "3"
-    tab.button("crowd", "Reset").click()
-
-
-def test_what_waits_while_another_is_stopped_keeps_its_stored_output(tab):
-    tab.write("crowd", "while True: pass")
     tab.button("crowd", "Run").click()
     tab.button("library", "Run").click()
     expect(tab.cell("library").locator(".live-status")).to_have_text("Waiting …")
-    tab.button("crowd", "Stop").click()
+    expect(tab.output("crowd")).to_contain_text(shown, timeout=PATIENCE)
+    expect(tab.output("crowd")).to_have_attribute("data-state", "running")
+    tab.cell("crowd").get_by_role("button", name=re.compile("^Stop")).click()
     expect(tab.output("crowd")).to_have_attribute("data-state", "error")
     expect(tab.output("library")).to_have_attribute("data-state", "idle")
     assert tab.output("library").inner_text() == ""
     assert tab.cell("library").locator(".cell_output").is_visible()
     assert tab.button("library", "Run").is_enabled()
-    tab.button("crowd", "Reset").click()
+    text = tab.output("crowd").inner_text()
+    assert shown in text and "Stopped" in text
+    if "print(i)" in code:
+        assert "\n999" in text and "\n1000" not in text
+    assert tab.code("crowd").input_value() == code
+    tab.cell("crowd").get_by_role("button", name=re.compile("^Reset")).click()
+    expect(tab.output("crowd")).to_have_attribute("data-state", "idle")
+    assert "2510 strangers" in tab.cell("crowd").locator(".cell_output").inner_text()
 
 
 def test_the_keyboard_alone(tab):
-    page = tab.page
+    press, typed = tab.page.keyboard.press, tab.page.keyboard.type
+    code = tab.code("crowd")
     tab.button("crowd", "Edit").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("for i in range(2):")
-    page.keyboard.press("Enter")
-    page.keyboard.type("x = i")
-    page.keyboard.press("Enter")
-    page.keyboard.press("Backspace")
-    page.keyboard.type("x")
-    code = tab.cell("crowd").locator("textarea")
+    press("Enter")
+    press("Control+a")
+    for line in ("for i in range(2):", "x = i"):
+        typed(line)
+        press("Enter")
+    press("Backspace")
+    typed("x")
     assert code.input_value() == "for i in range(2):\n    x = i\nx"
-    page.keyboard.press("Control+Enter")
+    press("Control+Enter")
     tab.ends("crowd", "done")
     assert tab.output("crowd").inner_text().strip() == "1"
-    page.keyboard.press("Tab")
+    press("Tab")
     assert code.input_value().endswith("x   ")
-    page.keyboard.press("Escape")
-    page.keyboard.press("Tab")
+    press("Escape")
+    press("Tab")
     assert not code.evaluate("code => code === document.activeElement")
     tab.button("crowd", "Reset").focus()
-    page.keyboard.press("Enter")
+    press("Enter")
     assert "strangers" in code.input_value()
 
 
 # --- what is kept ---
 
+KEPT = "localStorage.getItem(name)"
 
-def test_edits_are_kept_until_they_are_forgotten(opened):
+
+def test_edits_are_kept_for_this_copy_of_the_book_until_they_are_forgotten(opened):
+    """There may be two copies under one host, as the previews of pull requests are."""
     tab = opened()
     tab.write("crowd", "1 + 41")
+    kept = f"live-cells {urlsplit(tab.home).path}"
+    assert list(json.loads(tab.page.evaluate(f"name => {KEPT}", kept))) == [f"{FIRST}.html"]
+    assert tab.page.evaluate(f"name => {KEPT}", "live-cells") is None
     tab.page.reload()
-    code = tab.cell("crowd").locator("textarea")
-    expect(code).to_have_value("1 + 41")
+    expect(tab.code("crowd")).to_have_value("1 + 41")
     tab.page.on("dialog", lambda dialog: dialog.accept())
     tab.page.get_by_role("button", name="Forget it").click()
-    assert "strangers" in code.input_value()
+    assert "strangers" in tab.code("crowd").input_value()
     tab.page.reload()
     expect(tab.output("crowd")).to_have_attribute("data-state", "idle")
-    assert "strangers" in code.input_value()
+    assert "strangers" in tab.code("crowd").input_value()
+
+
+FORMS = [
+    '{"PAGE": {"code": null}}', '{"PAGE": {"code": {"crowd": 5}, "solved": 5}}',
+    '{"PAGE": {"code": [], "solved": [null]}}', '{"PAGE": null}', "5", '"x"', "[]", "{",
+]  # fmt: skip
+
+
+def test_what_is_kept_in_another_form_counts_as_nothing(opened):
+    """As another version or program may have left it, under the names of old and of now."""
+    tab = opened()
+    kept = f"live-cells {urlsplit(tab.home).path}"
+    for form in FORMS:
+        stored = form.replace("PAGE", f"{FIRST}.html")
+        for name in ("live-cells", kept):
+            tab.page.evaluate("([name, text]) => localStorage.setItem(name, text)", [name, stored])
+        tab.page.reload()
+        tab.page.locator("[data-live]").first.wait_for(state="attached")
+        live = tab.page.locator(".live-bar:not(.live-not)")
+        assert tab.page.locator(".live-run").count() == live.count() > 20, form
+        assert "strangers" in tab.code("crowd").input_value()
+        tab.write("crowd", "1 + 41")
+        now = json.loads(tab.page.evaluate(f"name => {KEPT}", kept))
+        assert now[f"{FIRST}.html"]["code"] == {"crowd": "1 + 41"}, form
+        assert tab.said == [], form
 
 
 @pytest.mark.usefixtures("pyodide")
@@ -513,43 +503,6 @@ def test_a_real_model_runs_what_was_written_on_other_pages(opened):
     assert "my_rotary not written yet (chapter 6)" in said
     assert "my_attention by 0.99 ✓" in said
     assert tab.said == []
-
-
-@pytest.mark.parametrize(
-    "stored",
-    [
-        '{"PAGE": {"code": null}}',
-        '{"PAGE": {"code": {"crowd": 5}, "solved": 5}}',
-        '{"PAGE": {"code": [], "solved": [null]}}',
-        '{"PAGE": null}',
-        "5",
-        '"x"',
-        "[]",
-        "{",
-    ],
-)
-def test_what_is_kept_in_another_form_counts_as_nothing(opened, home, stored):
-    """As another version or program may have left it, under the names of old and of now."""
-    names = {"live-cells", f"live-cells {urlsplit(home).path}"}
-    here = stored.replace("PAGE", f"{FIRST}.html")
-    setting = f"for (const n of {json.dumps([*names])}) localStorage[n] ??= {json.dumps(here)};"
-    tab = opened(script=setting)
-    live = tab.page.locator(".live-bar:not(.live-not)")
-    assert tab.page.locator(".live-run").count() == live.count() > 20
-    tab.write("crowd", "1 + 41")
-    tab.page.reload()
-    expect(tab.cell("crowd").locator("textarea")).to_have_value("1 + 41")
-    assert tab.said == []
-
-
-def test_each_copy_of_the_book_keeps_its_own(opened):
-    """Two under one host, as the previews of pull requests are."""
-    tab = opened()
-    tab.write("crowd", "1 + 41")
-    root = urlsplit(tab.home).path
-    kept = tab.page.evaluate("name => localStorage.getItem(name)", f"live-cells {root}")
-    assert list(json.loads(kept)) == [f"{FIRST}.html"]
-    assert tab.page.evaluate("localStorage.getItem('live-cells')") is None
 
 
 BAR = """() => { const seen = window.seen = []; new MutationObserver(() => {
@@ -580,8 +533,7 @@ def test_a_first_run_shows_how_much_has_come_and_a_second_visit_begins_early(
 @pytest.mark.usefixtures("pyodide")
 def test_it_runs_from_the_public_server_and_where_storage_is_blocked(opened, address):
     tab = opened(script=BLOCKED, base=address)
-    tab.write("crowd", "1 + 41")
-    assert tab.run("crowd", "done").strip() == "42"
+    assert tab.tries("1 + 41").strip() == "42"
     assert tab.said == []
     assert any(url.startswith(CDN) and url.endswith("pyodide.asm.wasm") for url in tab.asked)
     tab.page.context.close()
@@ -598,8 +550,6 @@ def test_without_the_public_server_the_stored_output_stays(opened, address):
 
 def test_two_pages_at_once(tab):
     other = Tab(tab.page.context, tab.page.url)
-    tab.write("crowd", "here = 1\nhere")
-    other.write("crowd", "here")
-    assert tab.run("crowd", "done").strip() == "1"
-    assert "NameError" in other.run("crowd", "error")
+    assert tab.tries("here = 1\nhere").strip() == "1"
+    assert "NameError" in other.tries("here", "error")
     other.page.close()

@@ -175,27 +175,27 @@ def unlike(where: str, new, old) -> str:
     return f"{where}\n  of this run: {one}\n  stored:      {two}"
 
 
-class UpdatedOutputs(pytest.Item):
-    """One test, after all cells, for outputs with a name: any later cell may have changed them."""
+class Asked(pytest.Item):
+    """One more test of a notebook, besides its cells: it fails with what a function finds."""
+
+    def __init__(self, *, look, **more):
+        super().__init__(**more)
+        self.look = look
 
     def runtest(self):
-        if found := [said for compare in self.parent.waiting for said in compare()]:
+        if found := self.look():
             pytest.fail(f"{self.path.name}: " + "\n".join(found), pytrace=False)
 
 
-class StoredNotebook(pytest.Item):
-    """One test for what can be seen without running anything."""
+def play(file) -> list[str]:
+    """Ask in the kernel that has run a chapter whether any cell can be run again."""
+    from tests.notebooks.playing import Player
 
-    def runtest(self):
-        if found := defects(self.path.read_text("utf-8")):
-            pytest.fail(f"{self.path.name}: " + "\n".join(found), pytrace=False)
-
-
-class ProvedBefore(pytest.Item):
-    """One test in the place of all: they passed, and nothing that they depend on has changed."""
-
-    def runtest(self):
-        pass
+    notebook, pictures = nbformat.from_dict(file.nb), not file.config.option.any_pictures
+    failures = Player(notebook, file.kernel.km, pictures=pictures).play()
+    if left := sorted(path.name for path in file.folder.iterdir()):
+        failures.append(f"a notebook leaves no files behind: {', '.join(left)}")
+    return [*failures, HOW_TO_MEND] if failures else []
 
 
 def stamp(config, path: Path) -> Path | None:
@@ -228,21 +228,6 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
-class Played(pytest.Item):
-    """One more test in the kernel that has run a chapter: any cell can be run again."""
-
-    def runtest(self):
-        from tests.notebooks.playing import Player
-
-        notebook = nbformat.from_dict(self.parent.nb)
-        pictures = not self.config.option.any_pictures
-        failures = Player(notebook, self.parent.kernel.km, pictures=pictures).play()
-        if left := sorted(path.name for path in self.parent.folder.iterdir()):
-            failures.append(f"a notebook leaves no files behind: {', '.join(left)}")
-        if failures:
-            pytest.fail("\n".join([*failures, "", HOW_TO_MEND]), pytrace=False)
-
-
 def pytest_addoption(parser):
     says = "do not compare pictures: another version of matplotlib draws them otherwise"
     parser.addoption("--any-pictures", action="store_true", help=says)
@@ -270,13 +255,17 @@ def pytest_configure(config):
 
     def collect_strictly(self):
         """Look at the stored file first; one that cannot be read must not stop the others."""
+
+        def asked(name, look):
+            return Asked.from_parent(self, name=name, look=look)
+
         self.left, self.stamp = set(), stamp(self.config, self.path)
         wanted = "" if "again" in self.config.option.markexpr else ".again"
         if self.stamp and self.stamp.with_suffix(wanted).exists():
             self.nb = nbformat.v4.new_notebook()
-            yield ProvedBefore.from_parent(self, name="proved before, and unchanged")
+            yield asked("proved before, and unchanged", list)  # one test in the place of all
             return
-        yield StoredNotebook.from_parent(self, name="stored")
+        yield asked("stored", lambda: defects(self.path.read_text("utf-8")))
         try:
             cells = list(collect(self))
         except Exception:  # "stored" fails, and says why
@@ -287,9 +276,10 @@ def pytest_configure(config):
         if cells:  # the tests that have not passed yet
             self.left |= {cell.name for cell in cells} | {"stored", "updated", AGAIN}
         yield from cells
-        yield UpdatedOutputs.from_parent(self, name="updated")
+        # outputs with a name: any later cell may have changed them
+        yield asked("updated", lambda: [said for look in self.waiting for said in look()])
         if cells:
-            played = Played.from_parent(self, name=AGAIN)
+            played = asked(AGAIN, lambda: play(self))
             played.add_marker("again")
             yield played
 

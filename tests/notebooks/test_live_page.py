@@ -15,43 +15,32 @@ MODULES = {
 ENTRY = 'import * as one from "./one.mjs";\nimport { two, three } from "./two.mjs";\n'
 
 
-def test_each_module_keeps_its_own_names(tmp_path):
+def test_modules_keep_their_own_names_whether_files_or_made_by_the_build(tmp_path):
     for name, text in MODULES.items():
         (tmp_path / f"{name}.mjs").write_text(text)
-    text = joined(tmp_path, f"{ENTRY}found = [one.sum(), two, three()].join();")
-    assert quickjs.Context().eval(f"var found; {text} found") == "11,10,3"
-    assert text.count("const own = 10") == 1
+    for made, folder in ((None, tmp_path), (MODULES, tmp_path / "none")):
+        text = joined(folder, f"{ENTRY}found = [one.sum(), two, three()].join();", made)
+        assert quickjs.Context().eval(f"var found; {text} found") == "11,10,3"
+        assert text.count("const own = 10") == 1
 
 
-def test_a_module_may_be_made_by_the_build(tmp_path):
-    text = joined(tmp_path, f"{ENTRY}found = one.sum();", MODULES)
-    assert quickjs.Context().eval(f"var found; {text} found") == 11
-
-
-@pytest.mark.parametrize("line", ["export default 1;", 'import a from "./two.mjs";'])
-def test_another_form_is_refused(tmp_path, line):
-    with pytest.raises(ValueError, match="cannot join: "):
-        joined(tmp_path, line)
-
-
-def test_comments_stay_behind(tmp_path):
+def test_comments_stay_behind_and_another_form_is_refused(tmp_path):
     text = joined(tmp_path, '// said\n/** So. */\n  const a = "// kept";\n\nb; // kept too\n')
     assert text == 'const a = "// kept";\nb; // kept too\n'
-
-
-# --- what a terminal's signs do (live_cells/page/terminal.mjs) ---
+    for line in ("export default 1;", 'import a from "./two.mjs";'):
+        with pytest.raises(ValueError, match="cannot join: "):
+            joined(tmp_path, line)
 
 
 def shown(*pieces):
-    """Return the lines of what was printed in pieces, and the looks of the last one."""
+    """Return the lines of what was printed in pieces, and the looks of the last one's letters."""
     text = joined(PAGE, 'import { emptyLine, written } from "./terminal.mjs";\n')
     code = """const line = emptyLine(), ended = [];
         for (const piece of given) ended.push(...written(line, piece));
         JSON.stringify([...ended, line.cells])"""
     lines = json.loads(quickjs.Context().eval(f"const given = {json.dumps(pieces)};{text}{code}"))
-    return ["".join(letter for letter, _ in line) for line in lines], [
-        look for _, look in lines[-1]
-    ]
+    words = ["".join(letter for letter, _ in line) for line in lines]
+    return words, [look for _, look in lines[-1]]
 
 
 @pytest.mark.parametrize(
@@ -81,9 +70,9 @@ def test_signs_do_what_they_do_in_a_notebook(pieces, lines):
     [
         ("a\x1b[31mb\x1b[0mc", ["", "ansi-c1", ""]),
         ("\x1b[1;32ma\x1b[22mb\x1b[39mc", ["ansi-bold ansi-c2", "ansi-c2", ""]),
-        (
+        (  # the nearest of eight; black is the ink
             "\x1b[94ma\x1b[38;5;3mb\x1b[38;2;1;2;3mc\x1b[38;5;200md",
-            ["ansi-c4", "ansi-c3", "", "ansi-c5"],  # the nearest of eight; black is the ink
+            ["ansi-c4", "ansi-c3", "", "ansi-c5"],
         ),
         ("\x1b[4;41ma\x1b[mb", ["ansi-underlined ansi-c1 ansi-on", ""]),
     ],

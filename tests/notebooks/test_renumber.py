@@ -11,11 +11,17 @@ FIRST = [
     '<a id="figure-1-1"></a>\n**Figure 1.1.** It was the first.',
     "**Figure 1.2a.** A new one. [Figure 1.2a](#figure-1-2a), not 1.2.",
 ]
-SECOND = [
-    "# Two\n\nSee [Figure 1.1](01-one.ipynb#figure-1-1), [(1.1)](01-one.ipynb#eq-1-1), "
-    "[Figure 1.10](01-one.ipynb#figure-1-10), softmax(1.1) and version 1.1.2.",
+RENUMBERED = [
+    '# One\n\n$$ a \\tag{1.1} $$\n\n<a id="eq-1-2"></a>\n$$ b \\tag{1.2} $$',
+    "**Figure 1.1.** Moved before the first, as [(1.2)](#eq-1-2) and formula (1.2) say.",
+    '<a id="figure-1-2"></a>\n**Figure 1.2.** It was the first.',
+    "**Figure 1.3.** A new one. [Figure 1.3](#figure-1-3), not 1.2.",
 ]
-CODE = "# The seconds of Figure 1.2\n2.1"
+SECOND = (
+    "# Two\n\nSee [Figure 1.{0}](01-one.ipynb#figure-1-{0}), [(1.{0})](01-one.ipynb#eq-1-{0}), "
+    "[Figure 1.10](01-one.ipynb#figure-1-10), softmax(1.1) and version 1.1.2."
+)
+CODE = "# The seconds of Figure 1.{}\n2.1"
 
 
 def written(folder, name, texts, *code):
@@ -25,47 +31,38 @@ def written(folder, name, texts, *code):
     (folder / "chapters" / name).write_text(json.dumps({"cells": cells}), "utf8")
 
 
+def cells_of(folder, name):
+    return json.loads((folder / "chapters" / name).read_text("utf8"))["cells"]
+
+
 def texts(folder, name):
-    cells = json.loads((folder / "chapters" / name).read_text("utf8"))["cells"]
-    return [cell["source"] for cell in cells]
+    return [cell["source"] for cell in cells_of(folder, name)]
 
 
 def test_everything_is_counted_by_its_place(tmp_path, capsys):
     written(tmp_path, "01-one.ipynb", FIRST)
-    written(tmp_path, "02-two.ipynb", SECOND, CODE)
+    written(tmp_path, "02-two.ipynb", [SECOND.format(1)], CODE.format(2))
     (tmp_path / "README.md").write_text("Figures 1.2 and more. Read Figure 1.1.\n")
     assert renumber.main(tmp_path) == 0
-    assert texts(tmp_path, "01-one.ipynb") == [
-        '# One\n\n$$ a \\tag{1.1} $$\n\n<a id="eq-1-2"></a>\n$$ b \\tag{1.2} $$',
-        "**Figure 1.1.** Moved before the first, as [(1.2)](#eq-1-2) and formula (1.2) say.",
-        '<a id="figure-1-2"></a>\n**Figure 1.2.** It was the first.',
-        "**Figure 1.3.** A new one. [Figure 1.3](#figure-1-3), not 1.2.",
-    ]
-    other, code = texts(tmp_path, "02-two.ipynb")
-    assert other == SECOND[0].replace("Figure 1.1]", "Figure 1.2]").replace(
-        "figure-1-1)", "figure-1-2)"
-    ).replace("[(1.1)]", "[(1.2)]").replace("eq-1-1", "eq-1-2")
-    assert code == "# The seconds of Figure 1.1\n2.1"
+    assert texts(tmp_path, "01-one.ipynb") == RENUMBERED
+    assert texts(tmp_path, "02-two.ipynb") == [SECOND.format(2), CODE.format(1)]
     assert (tmp_path / "README.md").read_text() == "Figures 1.1 and more. Read Figure 1.2.\n"
     said = capsys.readouterr().out
     assert "figure 1.2a is now 1.3\n" in said
     assert "changed chapters/02-two.ipynb: store its outputs again\n" in said
-    cells = json.loads((tmp_path / "chapters/01-one.ipynb").read_text("utf8"))["cells"]
-    joined = [cell | {"source": "".join(cell["source"])} for cell in cells]
-    assert list(wrong_numbers(joined, "01-one")) == []
+    assert list(wrong_numbers(cells_of(tmp_path, "01-one.ipynb"), "01-one")) == []
     assert renumber.main(tmp_path) == 0 and capsys.readouterr().out == ""
 
 
 def test_what_cannot_be_told_apart_is_named(tmp_path, capsys):
-    written(tmp_path, "01-one.ipynb", ["**Figure 1.1.** One.", "**Figure 1.1.** Another."])
-    before = texts(tmp_path, "01-one.ipynb")
+    same = ["**Figure 1.1.** One.", "**Figure 1.1.** Another."]
+    written(tmp_path, "01-one.ipynb", same)
     assert renumber.main(tmp_path) == 1
     assert capsys.readouterr().err.endswith("is there 2 times: call the new one 1.1a\n")
-    assert texts(tmp_path, "01-one.ipynb") == before
+    assert texts(tmp_path, "01-one.ipynb") == same
 
 
 def test_in_the_book_nothing_is_left_to_do():
     """Every caption and formula is found, and has its number."""
     for path in sorted((renumber.ROOT / "chapters").glob("[0-9]*.ipynb")):
-        text, chapter = path.read_text("utf8"), int(path.name[:2])
-        assert renumber.right_numbers(text, chapter) == {}
+        assert renumber.right_numbers(path.read_text("utf8"), int(path.name[:2])) == {}
