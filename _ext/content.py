@@ -159,14 +159,20 @@ def written(name: str) -> str:
     style = f"--shape:{width}/{height};--most:{1.25 * width:.0f}px;"
     style += f"--narrow:{one.controls};--wide:{(one.controls + 1) // 2}"
     style += f";--tall:{one.tall}px" if one.tall else ""
+    invites = f'<span class="invites">{html.escape(one.invites)}</span>'
+    says = html.escape(one.says.removesuffix(one.invites)) + invites
     drawing = "" if one.replaces else '<div class="ex-drawing"></div>'
+    asked = f'<caption>query: <span class="query">{html.escape(one.asked)}</span></caption>'
+    gives = "".join(f'<td class="output-word">{cell}</td>' for cell in one.gives)
+    gives = f'<tfoot><tr><th scope="row" class="output-word">output</th>{gives}</tr></tfoot>'
     return (
         f'<div class="explorable ex-{name}" data-explorable="{name}"{replaces} '
         f'data-settings="{settings}" role="group" aria-label="{one.title}" style="{style}">'
         f'<p class="ex-title">{one.title}</p>{drawing}'
-        f'<div class="ex-controls"></div><p class="ex-says">{html.escape(one.says)}</p>'
+        f'<div class="ex-controls"></div><p class="ex-says">{says}</p>'
         '<details class="ex-fold" open><summary>Show the numbers</summary>'
-        f'<table class="ex-numbers"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+        f'<table class="ex-numbers">{asked if one.asked else ""}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody>{gives if one.gives else ''}</table>"
         "</details></div>"
     )
 

@@ -28,10 +28,13 @@ def formula(tex: str) -> str:
     r"""Return the words of a formula.
 
     >>> formula(r"\frac{\mathbf{q} \cdot \mathbf{k}}{\sqrt{d}}")
-    'frac q cdot k √ d'
+    'frac q cdot k √d'
+    >>> formula(r"d_{\text{model}}")
+    'd_model'
     """
-    plain = STYLE.sub(" ", tex).replace("\\sqrt", "√ ")
-    return SPACES.sub(" ", re.sub(r"[\\{}&$]", " ", plain)).strip()
+    plain = STYLE.sub(" ", tex).replace("\\sqrt", "√")
+    plain = SPACES.sub(" ", re.sub(r"[\\{}&$]", " ", plain)).strip()
+    return re.sub(r" ?([_^]|(?<=√)) ?", r"\1", plain)
 
 
 class Section:

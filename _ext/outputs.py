@@ -26,6 +26,7 @@ LIBRARY = Path(d2lmini.__file__).parent / "plotting"
 SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry with them
 LARGER = 1.3  # than in a notebook, where there is room
 COLUMN, PHONE_COLUMN = 640, 350  # pixels: of text, on a desk and on a phone that is 390 wide
+WALL = 800  # a wall is 920 wide where there is room for it, and as wide as the text elsewhere
 SIZE = re.compile(r' width="([\d.]+)" height="([\d.]+)"')
 SVG = "data:image/svg+xml;base64,"
 
@@ -87,7 +88,8 @@ def stored(writer, svg: bytes) -> str:
 
 def visit_drawing(writer, node) -> None:
     """Write an image for each theme, and their files; a phone has its own."""
-    shown = min(COLUMN, round(LARGER * int(node["width"])))
+    on_wall = isinstance(node.parent, nodes.figure) and "wall" in node.parent.parent["classes"]
+    shown = WALL if on_wall else min(COLUMN, round(LARGER * int(node["width"])))
     writer.body.append(f'<div class="d2lmini-figure" style="--wide:{shown}px"><div>')
     drawings = [node["light"], node["dark"]]
     phones = node["phone"] or drawings

@@ -14,6 +14,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
@@ -55,13 +56,19 @@ def warn(message: str, *words: object, at) -> None:
 # --- what a piece of HTML, or a drawing, loads and runs ---
 
 
-def loaded(text: str) -> Iterator[str]:
+@lru_cache(4)  # several questions in turn are about one piece
+def parsed(text: str) -> BeautifulSoup:
+    """Return a piece of HTML, or a drawing, as its elements."""
+    return BeautifulSoup(text, "html.parser")
+
+
+def loaded(text: str | BeautifulSoup) -> Iterator[str]:
     """Return every address from which a piece of HTML, or a drawing, would load something.
 
     >>> list(loaded('<a href="a.html"><img srcset="b.png 1x, c.png 2x" style="x: url(d.png)">'))
     ['b.png', 'c.png', 'd.png']
     """
-    for tag in BeautifulSoup(text, "html.parser").find_all(True):
+    for tag in (parsed(text) if isinstance(text, str) else text).find_all(True):
         linked = tag.name in LINKED and tag.name != "link"
         linked |= bool(LINKS & {word.lower() for word in tag.get_attribute_list("rel") if word})
         for name, value in tag.attrs.items():
@@ -87,7 +94,7 @@ def in_style(text: str) -> Iterator[str]:
         yield found["url"] or found["sheet"] or ""
 
 
-def loaded_from_elsewhere(text: str) -> list[str]:
+def loaded_from_elsewhere(text: str | BeautifulSoup) -> list[str]:
     """Return the addresses on other servers that a piece of HTML would load.
 
     >>> loaded_from_elsewhere('<a href="https://a.org">a</a> <img src="https://b.org/b.png">')
@@ -104,7 +111,7 @@ def not_run(text: str) -> str:
     >>> not_run('<img src="data:image/png;base64,aaaa"><audio src="data:audio/wav;base64,aaaa">')
     'data:audio/wav;base64,aaaa'
     """
-    for tag in BeautifulSoup(text, "html.parser").find_all(True):
+    for tag in parsed(text).find_all(True):
         if tag.name in ("object", "embed", "applet"):
             return f"<{tag.name}>"
         for name, value in tag.attrs.items():
@@ -238,7 +245,7 @@ def require_descriptions(app, doctree: nodes.document, docname: str) -> None:
         if isinstance(node, nodes.raw):
             pictures = [
                 (image.get("alt", ""), image.get("src", ""), image.get("class", []))
-                for image in BeautifulSoup(node.astext(), "html.parser").find_all("img")
+                for image in parsed(node.astext()).find_all("img")
             ]
         elif isinstance(node, nodes.image) or "alt" in node:
             pictures = [(node.get("alt", ""), node.get("uri", ""), node["classes"])]

@@ -14,7 +14,10 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PLACES = ("*.md", "chapters/**/*.md", "chapters/*.ipynb", "d2lmini/**/*.py", "chapters/_code/*.py")
+PLACES = (  # but for CONTRIBUTING.md, whose numbers are examples
+    *("README.md", "CHANGELOG.md", "chapters/**/*.md", "chapters/*.ipynb"),
+    *("d2lmini/**/*.py", "chapters/_code/*.py"),
+)
 NUMBER = r"\d+\.\d+[a-z]?"
 CAPTION = re.compile(rf"^\*\*Figure ({NUMBER})\.\*\*", re.MULTILINE)
 TAG = re.compile(rf"\\tag\s*\{{({NUMBER})\}}")

@@ -1,6 +1,7 @@
 """How the tests compare: tolerances for each dtype, and the decorators that spread a test out."""
 
 import contextlib
+import functools
 import importlib.util
 import os
 import re
@@ -9,6 +10,8 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from d2lmini import attention, tiled_attention
 
 # Where torch is required (in CI) a test that needs it fails without it, instead of being skipped.
 TORCH = bool(
@@ -28,6 +31,20 @@ each_dtype = pytest.mark.parametrize(
     + [("torch", name) for name in TOLERANCE if TORCH],
     indirect=["xp"],
 )
+
+# What is asked of exact attention is asked of each way to compute it.
+WAYS = {
+    "attention": attention,
+    "tiled": tiled_attention,
+    "tiles of 2": functools.partial(tiled_attention, block_size=2),
+}
+each_way = pytest.mark.parametrize("attend", WAYS.values(), ids=WAYS)
+
+
+def output_of(result):
+    """Return the output, where weights may come with it."""
+    return result.output if isinstance(result, tuple) else result
+
 
 # For tests over many inputs, drawn by hypothesis: the same ones in every run.
 many = settings(

@@ -17,30 +17,26 @@ PROJECT = (ROOT / "pyproject.toml").read_text("utf8")
 FROM_CONDA = {"pytorch-cpu": "torch"}  # what it is called there, and here
 
 
-def parts():
-    *conda, pip = yaml.safe_load((ROOT / "binder/environment.yml").read_text())["dependencies"]
-    return conda, pip["pip"]
+NEEDED = yaml.safe_load((ROOT / "binder/environment.yml").read_text())["dependencies"]
+PYTHON, *CONDA, BEFORE_PIP, LAST = NEEDED
+PIP = dict(line.split("==") for line in LAST["pip"])
+THERE = {FROM_CONDA[line.split(">=")[0]] for line in CONDA} | {*PIP}
 
 
 def test_versions_are_the_pinned_ones():
-    conda, pip = parts()
-    python, *others, last = conda
-    assert last == "pip"
     oldest = re.search(r'requires-python = ">=3\.(\d+)"', PROJECT)[1]
-    assert int(python.removeprefix("python=3.")) >= int(oldest)
-    for line in others:
+    assert BEFORE_PIP == "pip"
+    assert int(PYTHON.removeprefix("python=3.")) >= int(oldest)
+    for line in CONDA:
         name, oldest = line.split(">=")
         assert f"{FROM_CONDA[name]}>={oldest}" in PROJECT
-    for line in pip:
-        name, version = line.split("==")
+    for name, version in PIP.items():
         assert PINS[name] == version, "what is pinned in requirements.txt stands here again"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "chapters").glob("*.ipynb")), ids=lambda p: p.stem)
 def test_all_that_a_chapter_imports_is_there(path):
-    conda, pip = parts()
-    names = {FROM_CONDA.get(line.split(">")[0]) for line in conda}
-    names |= {line.split("==")[0].replace("-", "_") for line in pip} | {"d2lmini"}
+    names = {name.replace("-", "_") for name in THERE} | {"d2lmini"}
     cells = json.loads(path.read_text("utf8"))["cells"]
     code = [as_python("".join(c["source"])) for c in cells if c["cell_type"] == "code"]
     imported = set()
@@ -55,11 +51,8 @@ def test_all_that_a_chapter_imports_is_there(path):
 
 def test_all_that_the_library_needs_is_there_and_nothing_else():
     """It is installed without its dependencies, so that none comes in another version."""
-    conda, pip = parts()
     needs = re.search(r"^dependencies = \[(.*)\]", PROJECT, re.M)[1] + '"torch>", "matplotlib>"'
-    there = {FROM_CONDA.get(line.split(">")[0]) for line in conda} - {None}
-    there |= {line.split("==")[0] for line in pip}
-    assert there == set(re.findall(r'"([\w-]+)>', needs))
+    assert set(re.findall(r'"([\w-]+)>', needs)) == THERE
     post = ROOT / "binder" / "postBuild"
     assert "install --quiet --no-deps --editable ." in post.read_text()
     assert post.stat().st_mode & 0o100

@@ -28,16 +28,14 @@ def params():
             yield pytest.param(title, marks=pytest.mark.weekly if models else (), id=title)
 
 
-def test_there_are_fifteen():
-    assert len(RECIPES) == 15
-
-
 @pytest.mark.parametrize("title", RECIPES)
-def test_a_recipe_is_short(title):
+def test_a_recipe_is_short_and_has_its_picture(title):
     examples = doctest.DocTestParser().get_examples(code(RECIPES[title]))
     lines = [line for example in examples for line in example.source.splitlines()]
     assert len([line for line in lines if not re.match(r"(import|from) ", line)]) <= LONGEST
     assert max(map(len, lines)) <= 112, "wider than the page"
+    assert "check" in title or re.search(r"^```\{(result|drawing)\b", RECIPES[title], re.M)
+    assert len(RECIPES) == 15, "the README and the page say fifteen"
 
 
 @pytest.mark.parametrize("title", [*params()])
@@ -52,8 +50,3 @@ def test_a_recipe_prints_what_is_printed(title):
         runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
         runner.run(test, out=said.append)
     assert runner.summarize(verbose=False).failed == 0, "".join(said)
-
-
-@pytest.mark.parametrize("title", [title for title in RECIPES if "check" not in title])
-def test_a_recipe_has_its_picture(title):
-    assert re.search(r"^```\{(result|drawing)\b", RECIPES[title], re.M)

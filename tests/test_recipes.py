@@ -13,8 +13,6 @@ from scripts import counts
 
 PAGES = Path(__file__).parents[1] / "chapters"
 CHAPTERS = sorted(PAGES.glob("[0-9]*.ipynb"))
-by_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-each_score = pytest.mark.parametrize("name", scores.__all__)
 
 
 def cells(path):
@@ -32,15 +30,11 @@ def text(path):
 
 
 @pytest.mark.parametrize(
-    "path, following", list(zip(CHAPTERS, [*CHAPTERS[1:], PAGES / "closing.md"], strict=True))
+    ("path", "following"), [*zip(CHAPTERS, [*CHAPTERS[1:], PAGES / "closing.md"], strict=True)]
 )
-def test_a_chapter_ends_by_opening_the_next_page(path, following):
+def test_a_chapter_opens_the_next_page_and_the_closing_page_says_what_it_was_for(path, following):
     last = text(path).split("\n\n")[-1]
     assert f"]({following.name})" in last, f"the last paragraph of {path.name} leads elsewhere"
-
-
-@by_chapter
-def test_the_closing_page_says_what_a_chapter_was_for(path):
     closing = (PAGES / "closing.md").read_text("utf8")
     assert f"]({path.name})" in closing, "add a line to chapters/closing.md"
 
@@ -67,7 +61,7 @@ def test_a_wrong_number_is_corrected():
         counts.head_of("The first two check themselves. They take about an hour.", 2, 3, 60)
 
 
-@by_chapter
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_an_exercise_takes_in_the_chapter_what_it_takes_in_the_library(path):
     said = None
     for kind, source in cells(path):
@@ -82,31 +76,19 @@ def test_an_exercise_takes_in_the_chapter_what_it_takes_in_the_library(path):
 # Add a score
 
 
-def words_of(name):
-    return name.removesuffix("_score").replace("_", " ")
+@pytest.mark.parametrize("name", scores.__all__)
+def test_a_score_is_in_the_glossary_in_chapter_3_and_under_all_invariants(name):
+    from implementations import IMPLEMENTATIONS
 
-
-@each_score
-def test_a_score_is_in_the_glossary(name):
+    words = name.removesuffix("_score").replace("_", " ")
     glossary = (PAGES / "glossary.md").read_text("utf8").lower()
-    entry = rf"^\*\*{words_of(name)}( score)?\*\*\\$"
+    entry = rf"^\*\*{words}( score)?\*\*\\$"
     assert re.search(entry, glossary, re.MULTILINE), "it needs an entry in chapters/glossary.md"
-
-
-@each_score
-def test_a_score_is_in_the_table_of_chapter_3(name):
     chapter = text(PAGES / "03-scaled-dot-product.ipynb")
     table = chapter.partition("\n| score |")[2].partition("\n\n")[0]
     rows = [row.split("|")[1].strip().lower() for row in table.splitlines()[2:]]
-    found = [row for row in rows if words_of(name).startswith(row)]
+    found = [row for row in rows if words.startswith(row)]
     assert found, f"the table of scores in chapter 3 has only {', '.join(rows)}"
-
-
-@each_score
-def test_a_score_is_under_all_invariants(name):
-    from implementations import IMPLEMENTATIONS
-
     names = {one.name.partition(" [")[0] for one in IMPLEMENTATIONS}
-    assert words_of(name) in names or name == "scaled_dot_product_score", (
-        "add a line to tests/implementations.py"
-    )
+    known = words in names or name == "scaled_dot_product_score"
+    assert known, "add a line to tests/implementations.py"

@@ -14,23 +14,19 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 each = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 
 
-def linted(*paths):
-    linter = str(Path(sys.executable).with_name("zizmor"))
-    command = [linter, "--offline", "--no-progress", "--quiet", *map(str, paths)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def test_the_linter_has_nothing_to_say_and_would_find_what_is_wrong(tmp_path):
+    def said(folder):
+        linter = str(Path(sys.executable).with_name("zizmor"))
+        command = [linter, "--offline", "--no-progress", "--quiet", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
 
-
-def test_the_linter_has_nothing_to_say():
-    done = linted(ROOT / ".github")  # and to dependabot.yml
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_linter_finds_what_is_wrong(tmp_path):
-    text = WORKFLOWS[0].read_text("utf8")
+    status, words = said(ROOT / ".github")  # and to dependabot.yml
+    assert status == 0, words
     bad = tmp_path / ".github" / "workflows" / "bad.yml"
     bad.parent.mkdir(parents=True)
-    bad.write_text(re.sub(r"checkout@\w+", "checkout@main", text))
-    assert "unpinned-uses" in linted(bad).stdout
+    bad.write_text(re.sub(r"checkout@\w+", "checkout@main", WORKFLOWS[0].read_text("utf8")))
+    assert "unpinned-uses" in said(bad)[1]
 
 
 @each
@@ -53,18 +49,19 @@ def load(name):
 
 def run_step(script, folder, **environment):
     """Run a step's script as the server does: bash that stops at the first error."""
-    path = folder / "step.sh"
-    path.write_text(script)
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-e", str(path)],
-        cwd=folder,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    (folder / "step.sh").write_text(script)
+    command = ["bash", "--noprofile", "--norc", "-e", "step.sh"]
+    ours = os.environ | environment
+    done = subprocess.run(command, cwd=folder, env=ours, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done
+
+
+def program(path, *lines):
+    """Write a shell script that stands for a program."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(0o755)
 
 
 def test_a_change_is_tested_once():
@@ -80,7 +77,7 @@ def test_a_change_is_tested_once():
 
 FORMS = {
     'public: { address: "https://example.org/", repository: "x", branch: main }': "https://example.org/",
-    "public:\n      address: https://example.org/ # here\n      branch: main": "https://example.org/",
+    "public:\n      address: https://example.org/ # here": "https://example.org/",
     'public: { address: "", repository: "", branch: main }': "",
     "public:\n      address:": "",
     "public:": "",
@@ -90,13 +87,9 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_the_address_is_read_however_it_is_written(tmp_path, form):
     (tmp_path / "_config.yml").write_text(f"sphinx:\n  config:\n    {form}\n    language: en\n")
-    (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    python = tmp_path / ".venv" / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    python.chmod(0o755)
-    (step,) = (
-        s for s in load("publish.yml")[0]["jobs"]["build"]["steps"] if s.get("id") == "address"
-    )
+    program(tmp_path / ".venv/bin/python", f'exec "{sys.executable}" "$@"')
+    steps = load("publish.yml")[0]["jobs"]["build"]["steps"]
+    (step,) = (step for step in steps if step.get("id") == "address")
     done = run_step(step["run"], tmp_path, GITHUB_OUTPUT=str(tmp_path / "output"))
     assert (tmp_path / "output").read_text() == f"address={FORMS[form]}\n"
     assert ("::notice::" in done.stderr) == (FORMS[form] == "")
@@ -113,9 +106,8 @@ def test_a_failure_of_the_weekly_run_is_reported_once(tmp_path, already):
     results = dict(line.split(": ") for line in step["env"]["RESULTS"].splitlines())
     assert results == {name: f"${{{{ needs.{name}.result }}}}" for name in report["needs"]}
 
-    gh = tmp_path / "gh"  # what GitHub would be asked
-    gh.write_text(f'#!/bin/sh\n[ "$2" = list ] && echo {already} || printf "%s\\n" "$@" > asked\n')
-    gh.chmod(0o755)
+    # What GitHub would be asked:
+    program(tmp_path / "gh", f'[ "$2" = list ] && echo {already} || printf "%s\\n" "$@" > asked')
     run_step(
         step["run"],
         tmp_path,

@@ -13,6 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
 
 from d2lmini import attention, dot_product_score
 from d2lmini.models import load_readings
@@ -20,7 +23,7 @@ from d2lmini.plotting import COLORS, Diagram, show_figure, show_heatmaps
 from d2lmini.plotting._dark_maps import dark_map, weight_map
 from d2lmini.plotting.diagram import Part
 from d2lmini.plotting.shown import Shown
-from d2lmini.plotting.theme import tint
+from d2lmini.plotting.theme import hatch_color, tint
 
 MEASURED = Path(__file__).parents[2] / "benchmarks" / "measured.json"
 QUERY = np.array([[2.0, 1.0]])  # the lookup of the first page
@@ -90,11 +93,18 @@ def atlas() -> Shown:
     padded = np.full((9, 30, n + 1, n + 1), np.nan)
     padded[:, :, :n, :n] = np.where(np.tri(n) > 0, drawn, np.nan)
     wall = padded.swapaxes(1, 2).reshape(9 * (n + 1), 30 * (n + 1))
+    corners = (n + 1) * np.stack(np.meshgrid(range(30), range(9)), axis=-1).reshape(-1, 2) - 0.5
+    squares = Outline.make_compound_path(
+        *(Outline([(x, y), (x + n, y), (x + n, y + n), (x, y + n), (x, y)]) for x, y in corners)
+    )
 
-    @show_figure(width=6.4, height=2.1, alt=alt, show=False)
+    @show_figure(width=6.4, height=2.3, alt=alt, show=False)
     def picture(ax):
         cmap = dark_map(weight_map("light")) if COLORS["page"] != "#ffffff" else weight_map("light")
-        ax.imshow(wall, cmap=cmap, vmin=0, vmax=1, interpolation="none", aspect="auto")
+        ax.imshow(wall, cmap=cmap, vmin=0, vmax=1, interpolation="none")
+        with rc_context({"hatch.color": hatch_color()}):  # is seen through what is masked
+            hatched = PathPatch(squares, facecolor="none", linewidth=0, hatch="//////", zorder=-1)
+            ax.add_patch(hatched)
         ax.set(xlabel="layer", ylabel="head")
         ax.grid(visible=False)
         for side in ax.spines.values():

@@ -53,13 +53,21 @@ class Start:
     settings: dict
     head: tuple[str, ...]
     rows: list[tuple]
-    says: str
+    says: str  # after a bar, what it invites to: paper, and a page without scripts, leave it out
     size: tuple[int, int]  # of its drawing
     controls: int
     replaces: str = ""  # the drawing in whose place it comes: BEFORE, or one of the page
     tall: int = 0  # pixels that its drawing takes on a phone, if its parts stand there in a column
     files: dict[str, bytes] = field(default_factory=dict)  # what it loads when it is asked
     bars: int | None = None  # the column of weights that are bars where no script runs
+    asked: str = ""  # the query, and what comes out in each column, until a script says it
+    gives: tuple = ()
+    invites: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Know the end of the sentence, which asks for an act."""
+        start, _, self.invites = self.says.partition("|")
+        self.says = start + self.invites
 
 
 def lookup() -> Start:
@@ -75,7 +83,7 @@ def lookup() -> Start:
     ]
     says = (
         f"The query ({QUERY[0, 0]:.1f}, {QUERY[0, 1]:.1f}) fits the key {key} best, which gets "
-        f"{weights[0, best]:.2f} of the weight, and the output is {output[0, 0]:.2f}. Turn the "
+        f"{weights[0, best]:.2f} of the weight, and the output is {output[0, 0]:.2f}. |Turn the "
         "query towards another key, then make it longer."
     )
     settings = {"query": QUERY[0].tolist(), "keys": keys, "values": values}
@@ -97,7 +105,7 @@ def names() -> Start:
     ]
     says = (
         f"“{asked}” fits {people[best]} best, with {weights[best]:.2f} of the weight, and the "
-        f"answer is {weights @ incomes:.1f}. Type on, and see who gains."
+        f"answer is {weights @ incomes:.1f}. |Type on, and see who gains."
     )
     settings = {
         "asked": asked,
@@ -111,20 +119,25 @@ def names() -> Start:
 
 def learned() -> Start:
     """Return the same eight people for the last chapter and the first page, and what is learned."""
-    start, encode = names(), d2lmini.NameEncoder.load()
-    asked, people = start.settings["asked"], start.settings["names"]
-    scores = (encode([asked]) @ encode(people).T)[0]
-    weights = d2lmini.softmax(scores / start.settings["temperature"])
+    start, learns = names(), d2lmini.NameEncoder.load()
+    asked, people, values = (start.settings[name] for name in ("asked", "names", "values"))
+    by_trigrams, as_learned = (
+        d2lmini.softmax((encode([asked]) @ encode(people).T)[0] / start.settings["temperature"])
+        for encode in (d2lmini.TrigramEncoder(people), learns)
+    )
     rows = [
-        (name, by_trigrams, f"{w:.2f}", value)
-        for (name, _, by_trigrams, value), w in zip(start.rows, weights, strict=True)
+        (name, f"{one:.2f}", f"{other:.2f}", value)
+        for name, one, other, value in zip(people, by_trigrams, as_learned, values, strict=True)
     ]
-    shapes = [[name, *np.atleast_2d(w).shape] for name, w in encode.weights.items()]
-    matrices = b"".join(w.astype("<f2").tobytes() for w in encode.weights.values())
+    shapes = [[name, *np.atleast_2d(w).shape] for name, w in learns.weights.items()]
+    matrices = b"".join(w.astype("<f2").tobytes() for w in learns.weights.values())
     settings = {**start.settings, "file": "name-encoder.bin", "shapes": shapes}
     head = ("key", "weight by trigrams", "weight as learned", "value")
-    title, files = "Ask by trigrams, and by what is learned", {"name-encoder.bin": matrices}
-    return Start(title, settings, head, rows, start.says, (350, 268), 3, files=files, bars=0)
+    made = Start("Ask by trigrams, and by what is learned", settings, head, rows, "", (350, 268), 3)
+    made.says, made.invites, made.asked, made.bars = start.says, start.invites, asked, 0
+    made.gives = (f"{by_trigrams @ values:.1f}", f"{as_learned @ values:.1f}")
+    made.files = {"name-encoder.bin": matrices}
+    return made
 
 
 def triangle() -> Start:
@@ -139,7 +152,7 @@ def triangle() -> Start:
     ]
     says = (
         f"With the weights {', '.join(f'{w:.2f}' for w in weights)} the point leans to {best}. "
-        "Lower the temperature and watch the path into a corner."
+        "|Lower the temperature and watch the path into a corner."
     )
     settings = {"scores": scores.tolist(), "values": values.tolist()}
     head = ("entry", "score", "weight", "value")
@@ -162,12 +175,13 @@ def nile() -> Start:
     says = (
         f"With a width of {width:.1f} years the answer for {year} is "
         f"{smooth[years == year][0]:.0f}. If every year is estimated from the others alone, the "
-        f"error is {error(width):.0f}. The line shows the fall around 1899. Is there a width with "
+        f"error is {error(width):.0f}. The line shows the fall around 1899. |Is there a width with "
         "a smaller error?"
     )
     means = [(1871, 1898, flow[early].mean()), (1899, 1970, flow[~early].mean())]
     settings = {"years": years.astype(int).tolist(), "flow": flow.tolist(), "width": width}
     settings |= {"year": year, "means": [[a, b, round(float(mean))] for a, b, mean in means]}
+    settings["least"] = min(error(w) for w in np.geomspace(0.3, 50, 200))
     head = ("width", "error from the others")
     return Start("Choose a width and a year", settings, head, rows, says, (480, 342), 2, BEFORE)
 
@@ -197,9 +211,9 @@ def masks() -> Start:
         for i, (word, s, w) in enumerate(zip(words, scores, weights, strict=True))
     ]
     says = (
-        f"10 of 25 cells are hidden. “apple” does not see “phone”. Most of its weight, "
+        f"10 of 25 cells are hidden. “apple” does not see “phone”. Its largest weight, "
         f"{weights[best]:.2f}, is on “{words[best]}”, and the answer has {output[0]:.2f} of food "
-        f"and {output[1]:.2f} of technology. Choose another word, or the other sentence."
+        f"and {output[1]:.2f} of technology. |Choose another word, or the other sentence."
     )
     settings = {
         "sentences": sentences,
@@ -226,7 +240,7 @@ def heads() -> Start:
     wanted = " and ".join(f"{incomes[i]:.0f}" for i in pair)
     says = (
         "One head has one row of weights for both questions and returns one number, "
-        f"{output[0, 0]:.1f}, from which nobody can tell {wanted} apart. Give it two heads."
+        f"{output[0, 0]:.1f}, from which nobody can tell {wanted} apart. |Give it two heads."
     )
     settings = {
         "names": first,
@@ -290,7 +304,7 @@ def training() -> Start:
     rows = [(s, f"{f:.2f}", f"{r:.2f}") for s, f, r in zip(STEPS, found, right, strict=True)]
     says = (
         f"Before the first step the letters find {found[0]:.2f} of their partners and name "
-        f"{right[0]:.2f} of the digits. The rows are noise. Let it learn, and watch whether "
+        f"{right[0]:.2f} of the digits. The rows are noise. |Let it learn, and watch whether "
         "finding or reading comes first."
     )
     head = ("steps", "partners found", "digits right")
@@ -310,7 +324,7 @@ def rotary() -> Start:
     rows = [(i, j, i - j, f"{score(j, i - j):.2f}".replace("-", "−")) for i, j in places]
     shown = f"{score(1, 2):.2f}".replace("-", "−")
     says = (
-        f"The query stands at 3 and the key at 1, so the score is {shown}. Move both through the "
+        f"The query stands at 3 and the key at 1, so the score is {shown}. |Move both through the "
         "text: the arrows turn, and the score stays. Then change the distance."
     )
     settings = {"query": query.tolist(), "key": key.tolist(), "base": base, "furthest": 20}
@@ -337,7 +351,7 @@ def readings() -> Start:
     says = (
         f"In head 19.7, “{reading.pieces[-1].strip()}” takes {row[best]:.2f} from "
         f"“{reading.pieces[best].strip()}”, the piece that followed when it stood there before. "
-        "Ask from another piece, or try head 17.1."
+        "|Ask from another piece, or try head 17.1."
     )
     settings = {
         "texts": [
@@ -387,7 +401,7 @@ def told() -> Start:
     says = (
         f"Head 19.7 gives {first['weights'][key]:.2f} to “{first['tokens'][key]}”, whose score is "
         f"{first['leads'][key]:.1f} above the mean of the other keys, and head 17.1 adds "
-        f"{first['tops'][key][0][1]:.1f} to that. Choose another key, or a text with nothing to "
+        f"{first['tops'][key][0][1]:.1f} to that. |Choose another key, or a text with nothing to "
         "look up."
     )
     twenty = np.sort(trials.lead, axis=1)[:, [0, -2, -1]].round(1).tolist()  # 17.1 comes first
@@ -444,7 +458,7 @@ def atlas() -> Start:
     says = (
         f"Head 19.7 {HABITS['up']}. From “{reading.pieces[-1].strip()}” it looks at "
         f"“{reading.pieces[best].strip()}” most, with {row[best]:.2f}. Without this head the model "
-        f"still gives “by” {lookup.without_one[layer, head]:.3f}. Open another, or sort the wall."
+        f"still gives “by” {lookup.without_one[layer, head]:.3f}. |Open another, or sort the wall."
     )
     settings = {
         "tokens": list(reading.pieces),
@@ -490,7 +504,7 @@ def sentence() -> Start:
     best, second = (pieces[j] for j in np.argsort(-row)[:2])
     says = (
         f"In head 1.{head + 1}, “apple” takes {row.max():.2f} from “{best}” and "
-        f"{np.sort(row)[-2]:.2f} from “{second}”. Change a word, or try another head."
+        f"{np.sort(row)[-2]:.2f} from “{second}”. |Change a word, or try another head."
     )
     found = first_layer(most + 2)
     settings = {
@@ -526,7 +540,7 @@ def tiles() -> Start:
     says = (
         f"2 of 2 tiles are read. The sum is {total}, the mixed values are {mixed_values}, and the "
         f"output so far is {answer}. What was read before has faded to {faded:.2f}, since a larger "
-        "score has come. It is exact, with two scores at a time. Change the last score."
+        "score has come. It is exact, with two scores at a time. |Change the last score."
     )
     settings = {"powers": powers, "values": values, "size": size}
     head = ("keys read", "M", "s", "o", "o / s")
@@ -546,7 +560,7 @@ def museum() -> Start:
     products = d2lmini.dot_product_score(query, key).astype(int).tolist()
     settings = {"products": products, "width": 4, "heads": 4}
     says = (
-        "Without the mistake all four tests hold. Choose one, say which tests will notice it, and "
+        "Without the mistake all four tests hold. |Choose one, say which tests will notice it, and "
         "switch it on."
     )
     head = ("query", "1", "2", "3", "4", "sum")

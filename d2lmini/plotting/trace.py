@@ -144,7 +144,7 @@ class AttentionTrace:
                 f"value must have one row for each of the {len(k)} keys; got shape {v.shape}"
             )
         m = len(k)
-        may = inputs.read_mask(mask, (1, m))[0] if np.ndim(mask) != 2 else _row(mask, m)
+        may = inputs.read_mask(mask, (1, m), "scores")[0] if np.ndim(mask) != 2 else _row(mask, m)
         if keys is not None and labels is not None:
             raise TypeError("keys and labels are two names for the same thing; give one of them")
         called = ("keys", keys) if labels is None else ("labels", labels)

@@ -46,7 +46,7 @@ def broken_links(path: Path) -> list[str]:
 
 def loaded_from_elsewhere(path: Path) -> list[str]:
     """Return what a browser would ask another server for, as the build asks of what it is given."""
-    return refused.loaded_from_elsewhere(path.read_text("utf8"))
+    return refused.loaded_from_elsewhere(soup(path))
 
 
 def forbidden_scripts(path: Path) -> list[str]:
@@ -83,8 +83,8 @@ def undescribed_pictures(path: Path) -> list[str]:
 
 def raw_markup(path: Path) -> list[str]:
     """Return TeX and MyST that a reader would see as it was typed, and marks of failed markup."""
-    article = BeautifulSoup(str(soup(path).article), "html.parser")
+    article = soup(path).article
     failed = [str(tag) for tag in article.select(".katex-error, .system-message, .problematic")]
-    for tag in article(["pre", "code", "script", "style", "annotation"]):
-        tag.decompose()
-    return failed + [match.group() for match in RAW.finditer(article.get_text())]
+    typed = {id(tag) for tag in article(["pre", "code", "script", "style", "annotation"])}
+    said = (text for text in article.strings if not typed & {id(up) for up in text.parents})
+    return failed + [match.group() for match in RAW.finditer("".join(said))]

@@ -1,13 +1,11 @@
 """What an explorable computes is what the library computes, and what it starts from stands there.
 
-The formulas run in Node where it is there, and in QuickJS, which the book needs anyway, elsewhere.
+The formulas run in QuickJS, which the book needs anyway.
 """
 
 import json
 import re
-import shutil
-import subprocess
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -20,28 +18,28 @@ from tests.book import checks
 from tests.book.building import ROOT
 
 FOLDER = ROOT / "chapters/_static/explorables"
-NODE = shutil.which("node")
 CASES = 200
 LETTERS = np.array(list("abcdeilmnorst ABÉü"))
 
 
-def run(function, arguments):
-    """Return what a function of math.mjs or exhibits.mjs gives for each list of arguments."""
-    given = json.dumps(arguments)
-    files = [FOLDER / "math.mjs", FOLDER / "exhibits.mjs"]
+@cache
+def engine():
+    """Return what computes a call in the words of math.mjs, exhibits.mjs and encoder.mjs."""
+    files = [FOLDER / f"{name}.mjs" for name in ("math", "exhibits", "encoder")]
     source = re.sub("(?m)^(export |import .*)", "", "".join(f.read_text("utf8") for f in files))
-    if NODE:
-        one, two = (f"await import({json.dumps(file.as_uri())})" for file in files)
-        code = f"const m = {{...{one}, ...{two}}};"
-        code += "let all = ''; for await (const part of process.stdin) all += part;"
-        code += f"console.log(JSON.stringify(JSON.parse(all).map(a => m.{function}(...a))))"
-        command = [NODE, "--input-type=module", "--eval", code]
-        done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)
     context = quickjs.Context()
-    context.eval(source + ";0")
-    call = f"f = given => JSON.stringify(JSON.parse(given).map(a => {function}(...a)))"
-    return json.loads(context.eval(f"({call})")(given))
+    context.eval(f"{source}; const buffer = bytes => new Uint8Array(bytes).buffer; 0")
+    return context.eval("(code, given) => JSON.stringify(eval(code)(...JSON.parse(given)))")
+
+
+def js(code, *given):
+    """Return what a function in JavaScript gives for these arguments."""
+    return json.loads(engine()(code, json.dumps(given)))
+
+
+def run(function, arguments):
+    """Return what a function gives for each list of arguments."""
+    return js(f"all => all.map(a => {function}(...a))", arguments)
 
 
 @pytest.fixture
@@ -207,30 +205,25 @@ def test_half_precision():
     close(run("half", [[one] for one in bits]), expected)
 
 
-@pytest.mark.skipif(not NODE, reason="Node is not installed, and QuickJS gets no files from here")
-def test_a_page_reads_the_weights_that_are_stored(rng, built):
-    readings = list(d2lmini.models.load_readings().items())
-    chosen = [(int(rng.integers(7)), *map(int, rng.integers([30, 9]))) for _ in range(CASES)]
-    folder = built / "_static/explorables"
-    files = {text: f"reading-{i}.bin" for i, text in enumerate(explorables.stored())}
-    calls = []
-    for which, layer, head in chosen:
-        text, reading = readings[which]
-        calls.append([str(folder / files[text]), len(reading.pieces), layer, head])
-    code = f"import {{ rowsOf }} from {json.dumps((FOLDER / 'math.mjs').as_uri())};"
-    code += "import { readFileSync } from 'node:fs'; const calls = JSON.parse(readFileSync(0));"
-    code += "const file = (name) => { const b = readFileSync(name);"
-    code += "return b.buffer.slice(b.byteOffset, b.byteOffset + b.length); };"
-    code += "console.log(JSON.stringify(calls.map(([f, ...a]) => rowsOf(file(f), ...a))))"
-    command = [NODE, "--input-type=module", "--eval", code]
-    done = subprocess.run(
-        command, input=json.dumps(calls), capture_output=True, text=True, check=True
-    )
-    for rows, (which, layer, head) in zip(json.loads(done.stdout), chosen, strict=True):
-        weights = readings[which][1].weights[layer, head]
-        for i, row in enumerate(rows):
-            close(row, weights[i, : i + 1].astype(float))
-        assert not np.triu(weights, 1).any()
+def test_a_page_reads_the_weights_that_are_stored(rng):
+    readings = d2lmini.models.load_readings()
+    files = explorables.readings().files
+    for number, text in enumerate(explorables.stored()):
+        reading, file = readings[text], [*files[f"reading-{number}.bin"]]
+        n, chosen = len(reading.pieces), np.stack([rng.integers(30, size=9), range(9)], 1)
+        code = "(file, n, chosen) => chosen.map(one => rowsOf(buffer(file), n, ...one))"
+        for rows, (layer, head) in zip(js(code, file, n, chosen.tolist()), chosen, strict=True):
+            weights = reading.weights[layer, head]
+            for i, row in enumerate(rows):
+                close(row, weights[i, : i + 1].astype(float))
+            assert not np.triu(weights, 1).any()
+
+
+def encoder(start, code, *given):
+    """Return what code makes of `given` with the matrices `w` of an explorable."""
+    file, shapes = [*start.files[start.settings["file"]]], start.settings["shapes"]
+    whole = f"(file, shapes, ...given) => {{ const w = matrices(buffer(file), shapes); {code} }}"
+    return js(whole, file, shapes, *given)
 
 
 NAMES = [
@@ -244,40 +237,24 @@ NAMES = [
     " - ",
 ]
 STRANGE = ["Иван", "visitor 7", "李", "a" * 65]
-# What reads the matrices of a file; `of` is encoder.mjs.
-MATRICES = """import { readFileSync } from 'node:fs';
-const [file, shapes, ...given] = JSON.parse(readFileSync(0)), b = readFileSync(file);
-const w = of.matrices(b.buffer.slice(b.byteOffset, b.byteOffset + b.length), shapes);"""
 
 
-def encoder(built, settings, code, *given):
-    """Return what code makes of `given` with encoder.mjs and the matrices `w` of an explorable."""
-    head = f"import * as of from {json.dumps((FOLDER / 'encoder.mjs').as_uri())};{MATRICES}"
-    command = [NODE, "--input-type=module", "--eval", f"{head}console.log(JSON.stringify({code}))"]
-    file = str(built / "_static/explorables" / settings["file"])
-    says = json.dumps([file, settings["shapes"], *given])
-    done = subprocess.run(command, input=says, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
-
-
-@pytest.mark.skipif(not NODE, reason="Node is not installed, and QuickJS gets no files from here")
-def test_a_page_encodes_names_as_the_library_does(built):
-    encode, settings = d2lmini.NameEncoder.load(), explorables.learned().settings
-    code = "given[0].map(name => of.encoded(w, of.folded(name)))"
-    close(encoder(built, settings, code, NAMES), encode(NAMES))
-    refused = encoder(built, settings, "given[0].map(name => of.folded(name))", STRANGE)
-    assert refused == [None] * len(STRANGE)
+def test_a_page_encodes_names_as_the_library_does():
+    encode, learned = d2lmini.NameEncoder.load(), explorables.learned()
+    code = "return given[0].map(name => encoded(w, folded(name)))"
+    close(encoder(learned, code, NAMES), encode(NAMES))
+    assert js("names => names.map(folded)", STRANGE) == [None] * len(STRANGE)
     for name in STRANGE:
         with pytest.raises(ValueError, match="letters"):
             encode([name])
 
 
-@pytest.mark.skipif(not NODE, reason="Node is not installed, and QuickJS gets no files from here")
-def test_a_page_reads_a_sentence_as_the_library_does(built, rng):
-    layer, settings = d2lmini.models.MiniLMLayer.load(), explorables.sentence().settings
-    sentences = [rng.choice(layer.words, n).tolist() for n in range(1, settings["most"] + 1)]
-    rows = [[settings["words"].index(w) for w in ["[CLS]", *s, "[SEP]"]] for s in sentences]
-    found = encoder(built, settings, "given[0].map(rows => of.firstLayer(w, rows, 12))", rows)
+def test_a_page_reads_a_sentence_as_the_library_does(rng):
+    layer, start = d2lmini.models.MiniLMLayer.load(), explorables.sentence()
+    most, known = start.settings["most"], start.settings["words"]
+    sentences = [rng.choice(layer.words, n).tolist() for n in range(1, most + 1)]
+    rows = [[known.index(w) for w in ["[CLS]", *s, "[SEP]"]] for s in sentences]
+    found = encoder(start, "return given[0].map(rows => firstLayer(w, rows, 12))", rows)
     for weights, words in zip(found, sentences, strict=True):
         wanted = layer.read(" ".join(words)).weights
         np.testing.assert_allclose(weights, wanted, atol=0.005)  # the file has 16 bits a number

@@ -16,9 +16,17 @@ PLACES = {  # what is drawn: where it is anchored, and how
 ANCHORS = ["middle", "start", "end"]
 
 
-@pytest.fixture
-def words():
-    """Return each line of a drawing that is shown smaller than it was drawn, set in 12."""
+def said(line, what):
+    return re.search(rf"{what}: ([\w.]+)", line["style"])[1]
+
+
+def size(line, words, scale=1.0):
+    """Return the size of letters on the page."""
+    drawn = float(said(line, "font-size").removesuffix("px"))
+    return drawn * scale * 240 / float(words["viewbox"].split()[2])
+
+
+def test_a_drawing_that_is_shown_smaller_than_it_was_drawn_is_set_in_12():
 
     @show_figure(canvas=True, width=4, height=3, alt="Words.", show=False)
     def drawn(ax):
@@ -31,15 +39,9 @@ def words():
         ax.text(0.5, 2.2, "$x_i$", size=11)
 
     svg = lettered(drawn.svg().encode(), 240, 12).decode()
-    return BeautifulSoup(svg, "html.parser").svg
-
-
-def said(line, what):
-    return re.search(rf"{what}: ([\w.]+)", line["style"])[1]
-
-
-def test_lines_stay_flush_where_they_were(words):
+    words = BeautifulSoup(svg, "html.parser").svg
     lines = {line.text: line for line in words.find_all("text")}
+    # Lines stay flush where they were.
     for text, anchor in zip(PLACES, ANCHORS, strict=True):
         for line in text.split("\n"):
             assert said(lines[line], "text-anchor") == anchor, line
@@ -48,23 +50,12 @@ def test_lines_stay_flush_where_they_were(words):
             assert float(moved) + float(lines[line]["x"]) == pytest.approx(144, abs=0.5), line
     for token in ("i", "like", "apples"):
         assert said(lines[token], "text-anchor") == "start", "they hang from one height"
-
-
-def size(line, words, scale=1.0):
-    """Return the size of letters on the page."""
-    drawn = float(said(line, "font-size").removesuffix("px"))
-    return drawn * scale * 240 / float(words["viewbox"].split()[2])
-
-
-def test_what_would_be_cut_makes_the_drawing_wider(words):
+    # What would be cut makes the drawing wider.
     left, _, width, _ = map(float, words["viewbox"].split())
     assert left < 0 and width > 1.2 * 4 * 72, "at either side"
-    lines = {line.text: line for line in words.find_all("text") if line.get("style")}
     assert size(lines["beyond the side"], words) == pytest.approx(12, 0.01)
     assert size(lines["large"], words) == pytest.approx(12 * 17 / 14, 0.01)
-
-
-def test_an_index_stays_large_enough(words):
+    # An index stays large enough.
     letter, index = words.find_all("tspan")
     scale = float(re.search(r"scale\(([\d.]+)\)", letter.find_parent("g")["transform"])[1])
     assert size(letter, words, scale) == pytest.approx(12, 0.01)

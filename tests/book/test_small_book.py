@@ -1,7 +1,5 @@
 """A small book, published: what the build adds to plain pages, and what it says of their place."""
 
-import os
-import subprocess
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -17,13 +15,13 @@ from tests.book.tiny import (
     NAMED,
     TITLE,
     code,
+    committed,
     markdown,
     stored,
     tiny_book,
 )
 
 ADDRESS, REPOSITORY = PUBLIC["address"], PUBLIC["repository"]
-WITHOUT_GIT = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 ELSEWHERE = """# Elsewhere
 
 See [(2.1)](02-plain.ipynb#eq-2-1), [Figure 2.1](02-plain.ipynb#figure-2-1),
@@ -69,10 +67,7 @@ def site(tmp_path_factory):
     tiny_book(folder, pages | {"marked.md": DECORATIVE})
     (folder / "NOTES.md").write_text("Not a page.\n")
     public_config(folder, folder).replace(folder / "_config.yml")
-    when = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2020-02-03T12:00Z")
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
-        subprocess.run([*git, *command], cwd=folder, env=WITHOUT_GIT | when, check=True)
+    committed(folder, "2020-02-03")
     made, written = folder / "_build/html", []
     for _ in range(2):
         status, said = build(folder, folder)
@@ -99,21 +94,18 @@ def test_without_jupyter_book_every_page_is_the_same(site, tmp_path):
     assert not names, "\n".join(ejected.said(site, tmp_path / "html", names))
 
 
-def test_all_links_lead_somewhere(site):
+def test_all_links_lead_somewhere_and_nothing_is_raw(site):
     for name in ("02-plain", "more", "bibliography"):
         assert set(checks.broken_links(site / f"chapters/{name}.html")) <= {f"../{public.PDF}"}
         assert checks.raw_markup(site / f"chapters/{name}.html") == []
 
 
-def test_formulas_have_their_number_and_their_place(article):
+def test_formulas_and_figures_have_their_number_and_their_place(article):
     first, second = article.select(".math:has(.eqno)")
     assert (first["id"], second["id"]) == ("eq-2-1", "eq-2-2")
     assert first.select_one(".eqno").get_text() == "(2.1)#"
     assert "tag" not in second.annotation.get_text()
     assert first.select(".output-word .mathbf")  # the colours are there
-
-
-def test_a_caption_is_part_of_its_figure(article):
     figure = article.select_one("figure#figure-2-1")
     assert figure.select("img[alt]")
     caption = figure.find("figcaption", recursive=False)
@@ -122,54 +114,36 @@ def test_a_caption_is_part_of_its_figure(article):
     assert "**" not in article.get_text() and article.get_text().count("Figure 2.1.") == 1
 
 
-def test_words_lead_to_the_glossary(article, site):
-    links = article.select("a.term")
-    assert [link["href"] for link in links] == [
-        "glossary.html#term-query",
-        "glossary.html#term-soft-lookup",
-    ]
-    assert checks.soup(site / "chapters/more.html").select(
-        'a.term[href="glossary.html#term-query"]'
-    )
-
-
-def test_works_say_where_they_are_cited(site):
+def test_words_and_works_are_linked_both_ways(article, site):
+    terms = ["glossary.html#term-query", "glossary.html#term-soft-lookup"]
+    assert [link["href"] for link in article.select("a.term")] == terms
+    assert checks.soup(site / "chapters/more.html").select(f'a.term[href="{terms[0]}"]')
     work = checks.soup(site / "chapters/bibliography.html").select_one("#someone2020")
-    links = {link["href"]: link.get_text() for link in work.select("a")}
-    assert links == {
+    assert {link["href"]: link.get_text() for link in work.select("a")} == {
         "index.html#id1": "A page",
         "02-plain.html#cite-someone2020": "Plain",
         "more.html#cite-someone2020": "Elsewhere",
     }
 
 
-def test_quotes_become_boxes(article):
+def test_quotes_become_boxes_and_folds_stay_as_they_are(article):
     boxes = article.select("div.admonition")
     assert [box.p.get_text() for box in boxes] == ["Takeaways", "Optional"]
     assert [box["class"][0] for box in boxes] == ["tip", "optional"]
     assert [quote.get_text(strip=True) for quote in article.select("blockquote")] == ["A quote."]
-
-
-def test_details_stay_as_they_are(article):
     (fold,) = article.select("section.exercise > details")
     assert fold.attrs == {} and fold.summary.get_text() == "Answer: why not"
     assert fold.select("p .katex") and fold.select("li")
     assert fold.find_next_sibling("p").get_text() == "After it."
-
-
-def test_a_hidden_cell_may_have_a_name_of_its_own(article):
     names = [summary.get_text() for summary in article.select("details.hide > summary")]
     assert names == ["The code of this figure", "The code that checks 1 < 2"]
 
 
-def test_a_chapter_says_how_it_is_run(article):
+def test_a_chapter_says_how_it_is_run_and_no_other_page(article, site):
     line = article.select_one("p.run")
     assert line.find_next_sibling().name == "section", "at the end of the opening"
     assert line.a["href"] == "../_sources/chapters/02-plain.ipynb" and line.a.has_attr("download")
     assert "make lab" in line.get_text()
-
-
-def test_a_page_that_is_no_notebook_says_nothing_of_it(site):
     assert not checks.soup(site / "chapters/more.html").select(".run")
 
 
@@ -182,59 +156,39 @@ def test_a_picture_that_is_marked_needs_no_description(site):
 # --- what only a published book has ---
 
 
-def properties(path):
-    return {
-        tag["property"]: tag["content"] for tag in checks.soup(path).find_all("meta", property=True)
-    }
-
-
 def hrefs(path):
     return [tag["href"] for tag in checks.soup(path).find_all("a", href=True)]
 
 
-def test_a_card_for_other_sites(site):
-    page = site / "chapters" / "index.html"
-    found = properties(page)
+def test_a_page_has_a_card_and_the_day_of_its_last_change_and_is_on_the_map(site):
+    html = checks.soup(site / "chapters" / "index.html")
+    found = {tag["property"]: tag["content"] for tag in html.find_all("meta", property=True)}
     assert found["og:url"] == f"{ADDRESS}/chapters/index.html"
     assert found["og:title"] == "A page"
     assert found["og:description"].startswith("Text with")
     assert (site / found["og:image"].removeprefix(f"{ADDRESS}/")).is_file()
-    canonical = checks.soup(page).find("link", rel="canonical")["href"]
-    assert canonical == found["og:url"]
+    assert html.find("link", rel="canonical")["href"] == found["og:url"]
+    assert "2020-02-03" in html.find(class_="last-updated").get_text()
+    text = (site / "sitemap.xml").read_text("utf8")
+    for page in ("index", "02-plain", "bibliography"):
+        assert f"<loc>{ADDRESS}/chapters/{page}.html</loc>" in text
+    assert f"{ADDRESS}/sitemap.xml" in (site / "robots.txt").read_text("utf8")
 
 
-def test_buttons_lead_to_the_right_branch_and_file(site):
+def test_buttons_lead_to_the_right_branch_and_file_and_an_issue_names_its_page(site):
     file = "main/chapters/02-plain.ipynb"
     links = hrefs(site / "chapters/02-plain.html")
     assert not any("/edit/" in link for link in links)  # it would open the raw JSON
     assert f"https://colab.research.google.com/github/someone/book/blob/{file}" in links
     binder = "https://mybinder.org/v2/gh/someone/book/main?urlpath=lab/tree/chapters/02-plain.ipynb"
-    assert binder in links
-    assert "../_sources/chapters/02-plain.ipynb" in links
-    assert f"../{public.PDF}" in links
+    assert {binder, "../_sources/chapters/02-plain.ipynb", f"../{public.PDF}"} <= {*links}
     assert pdf.PDF.name == public.PDF
     assert f"{REPOSITORY}/edit/main/chapters/index.md" in hrefs(site / "chapters/index.html")
-
-
-def test_an_issue_starts_with_the_page_it_is_about(site):
-    links = hrefs(site / "chapters/02-plain.html")
     (issue,) = (urlsplit(link) for link in links if link.startswith(f"{REPOSITORY}/issues/new"))
     fields = parse_qs(issue.query)
     assert fields["title"] == ["Plain: "]
     assert f"Page: {ADDRESS}/chapters/02-plain.html\n" in fields["body"][0]
     assert "content here" not in issue.query
-
-
-def test_the_day_of_the_last_change(site):
-    footer = checks.soup(site / "chapters" / "index.html").find(class_="last-updated")
-    assert "2020-02-03" in footer.get_text()
-
-
-def test_site_map(site):
-    text = (site / "sitemap.xml").read_text("utf8")
-    for page in ("index", "02-plain", "bibliography"):
-        assert f"<loc>{ADDRESS}/chapters/{page}.html</loc>" in text
-    assert f"{ADDRESS}/sitemap.xml" in (site / "robots.txt").read_text("utf8")
 
 
 def test_a_lost_reader_finds_back_from_any_depth(site):

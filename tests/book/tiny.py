@@ -2,7 +2,9 @@
 
 import functools
 import json
+import os
 import shutil
+import subprocess
 
 import nbformat
 
@@ -84,3 +86,14 @@ def tiny_book(folder, pages):
     }
     (folder / "_toc.yml").write_text(json.dumps(toc))  # JSON is YAML
     return folder
+
+
+WITHOUT_GIT = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+
+def committed(folder, day):
+    """Commit all that is in a folder on a day; it becomes a repository if it is none."""
+    when = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{day}T12:00Z")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*git, *command], cwd=folder, env=WITHOUT_GIT | when, check=True)

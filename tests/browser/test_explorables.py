@@ -19,6 +19,16 @@ OUTSIDE = """root => [...root.querySelectorAll('svg')].flatMap(svg => {
         const { left, right } = text.getBoundingClientRect();
         return left < room.left - 1 || right > room.right + 1;
     }).map(text => text.textContent); })"""
+# The words of a menu that has no room for all of them, and of a button.
+CUT = """root => [...root.querySelectorAll('select')].filter(menu => {
+    const copy = menu.parentNode.appendChild(menu.cloneNode(true));
+    copy.style = 'position: absolute; width: max-content; max-width: none';
+    const wanted = copy.offsetWidth;
+    copy.remove();
+    return wanted > menu.offsetWidth;
+}).map(menu => menu.ariaLabel ?? menu.closest('label').textContent).concat(
+    [...root.querySelectorAll('button, .ex-controls label')]
+        .filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent))"""
 # How much of the page it takes, with the figure before it, in whose place it may draw.
 ROOM = "root => root.offsetHeight + (root.previousElementSibling?.offsetHeight ?? 0)"
 # Those that have not the size of words in figures, in pixels; results are larger.
@@ -135,12 +145,29 @@ def test_the_atlas_by_keyboard(visit):
     found.get_by_role("button", name="Take this head out").press("Enter")
     expect(found.locator(".atlas-cut p")).to_contain_text("0.186 is what the model gives")
     assert tab.evaluate("document.activeElement.textContent") == "Put this head back"
+    expect(says).to_contain_text("Put it back, or open another.")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_head_that_opens_comes_into_view_and_escape_leads_back(visit, width):
+    tab, found, _ = opened(visit, "atlas", width=width, reduced_motion="reduce")
+    cell, table = tab.locator(".atlas-wall [aria-label^='head 3.2,']"), found.locator("h2")
+    for back in ("Escape", "Back to the wall"):
+        cell.click()
+        expect(table).to_contain_text("Head 3.2")
+        expect(table).to_be_in_viewport()
+        assert tab.evaluate("document.activeElement.ariaLabel").startswith("head 3.2, ")
+        button = found.get_by_role("button", name=back)
+        button.click() if back != "Escape" else tab.keyboard.press(back)
+        expect(cell).to_be_in_viewport()
+        expect(cell).to_be_focused()
 
 
 def test_the_atlas_sorts_by_what_python_finds(visit):
-    tab, _, _ = opened(visit, "atlas", reduced_motion="reduce")
+    tab, _, says = opened(visit, "atlas", reduced_motion="reduce")
     for habit, name in (("one", "looks one back"), ("first", "rests on"), ("up", "looks up")):
         tab.locator(".atlas-sorts").get_by_role("button", name=name).click()
+        expect(says).to_contain_text("or sort by something else")
         found = explorables.habits()[habit]
         layer, head = divmod(int(found.argmax()), 9)
         first = tab.locator(".atlas-wall button").first.get_attribute("aria-label")
@@ -170,6 +197,11 @@ def test_in_forced_colours_the_wall_keeps_its_ramp(visit):
         canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
         return new Set(pixels).size; }"""
     assert tab.locator(".atlas-wall canvas").first.evaluate(colours) > 10
+    ground = "button => getComputedStyle(button).backgroundColor"
+    pressed, other = (
+        tab.locator(f".atlas-sorts [aria-pressed={is_}]") for is_ in ("true", "false")
+    )
+    assert pressed.evaluate(ground) != other.first.evaluate(ground), "which sort is on"
 
 
 def test_without_its_file_the_wall_is_a_picture(visit):
@@ -189,6 +221,13 @@ def test_without_scripts_the_numbers_are_there(visit, built):
         assert not found.select("input, button"), name
     tab = visit(PAGES["names"], java_script_enabled=False).tab
     assert tab.locator("[data-explorable=names] .ex-numbers").is_visible()
+    for page in ("chapters/index", "chapters/atlas"):
+        article = visit(page, java_script_enabled=False).tab.locator("article")
+        words = article.inner_text()
+        asking = [one for one in ("Type ", "Turn the query", "Open another") if one in words]
+        assert not asking, "nothing asks for what only a script can do"
+    words = visit("chapters/index", java_script_enabled=False).tab.locator(".ask").inner_text()
+    assert "query: alise marlo" in words and "output" in words
 
 
 def test_nothing_of_it_is_loaded_before_a_reader_comes_near(visit):
@@ -231,6 +270,10 @@ def test_on_a_phone_nobody_is_shut_out_and_its_words_can_be_read(visit, name):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     for control in found.locator("input, button").all():
         assert control.bounding_box()["height"] >= 24
+    for wide in (1280, 820, 390, 320):
+        tab.set_viewport_size({"width": wide, "height": 900})
+        assert found.evaluate(CUT) == [], f"cut at {wide}"
+    tab.set_viewport_size({"width": 390, "height": 900})
     assert tab.evaluate(OF_ANOTHER_SIZE, 12.5) == []
     for scheme in ("light", "dark"):
         tab.emulate_media(forced_colors="active", color_scheme=scheme)
@@ -325,10 +368,14 @@ def test_a_name_is_answered_at_each_key_press(visit):
         field.press(letter)
         expect(says).not_to_have_text(before)
     expect(says).to_contain_text("Carmen Ortiz")
+    field.fill("carm fari")
+    expect(says).to_contain_text("fits Carmen Ortiz and Farid Haddad equally well")
+    found.get_by_role("slider").fill("1")  # a temperature of 10
+    expect(says).to_contain_text("all eight weigh nearly the same")
 
 
 def test_the_path_of_the_point_stays_until_it_is_cleared(visit):
-    tab, found, _ = opened(visit, "triangle")
+    tab, found, says = opened(visit, "triangle")
     points = "line => line.getAttribute('points').trim().split(/ +/).length"
     path = drawn(tab, "triangle").locator("polyline.ex-trail")
     found.locator("input").first.focus()
@@ -337,6 +384,11 @@ def test_the_path_of_the_point_stays_until_it_is_cleared(visit):
     assert path.evaluate(points) == 11
     found.get_by_role("button").click()
     assert path.evaluate(points) == 1
+    _, other, third = found.get_by_role("slider", name="score of").all()
+    other.fill("2")
+    expect(says).to_contain_text("is as near to A as to B")
+    third.fill("2")
+    expect(says).to_contain_text("no temperature can choose")
 
 
 def test_a_training_is_scrubbed_from_noise_to_a_diagonal(visit):
@@ -365,11 +417,14 @@ def test_the_score_stays_when_both_places_move(visit):
         tab.keyboard.press("ArrowRight")
         expect(says).to_contain_text(f"stands at {place + 2} and the key at {place}, so the score")
         expect(says).to_contain_text("the score is 1.15")
+        expect(says).to_contain_text("the score has stayed. Now change the distance.")
     angles = """root => ['.ex-ghost', '.ex-between'].map(kind => [...root.querySelectorAll(kind)]
         .map(part => Math.round(part.getTotalLength())))"""
     began, now = tab.locator("article").evaluate(angles)
     assert began == now, "the ghost shows the same angle where both began"
     apart.focus()
+    tab.keyboard.press("End")
+    expect(says).not_to_contain_text("hange the distance")
     tab.keyboard.press("Home")
     expect(says).to_contain_text("At the same place")
 
@@ -449,6 +504,8 @@ def test_tiles_of_any_size_end_in_the_same_answer(visit):
         found.get_by_role("slider", name="tiles read").focus()
         tab.keyboard.press("End")
         expect(says).to_contain_text("the output so far is 9.00")
+    found.get_by_role("slider", name="score of the last key").fill("7")
+    expect(says).not_to_contain_text("hange the last score")
 
 
 def test_each_mistake_is_noticed_by_a_test(visit):
@@ -460,11 +517,11 @@ def test_each_mistake_is_noticed_by_a_test(visit):
         expect(says).not_to_have_text(before)
         expect(says).to_contain_text("notice")
     found.get_by_role("radio", name="as it should be").check()
-    expect(says).to_contain_text("all four tests hold")
+    expect(says).to_contain_text("all four tests hold again. Choose another")
 
 
 def test_two_heads_split_the_query_and_join_their_outputs(visit):
-    tab, found, _ = opened(visit, "heads", reduced_motion="reduce")
+    tab, found, says = opened(visit, "heads", reduced_motion="reduce")
     picture = drawn(tab, "heads")
     halves = """root => [...root.querySelectorAll('.ex-glides')]
         .map(group => group.getBoundingClientRect().toJSON())"""
@@ -478,6 +535,17 @@ def test_two_heads_split_the_query_and_join_their_outputs(visit):
     two = picture.evaluate(halves)
     assert two[1]["left"] - two[0]["right"] > 50
     assert abs(two[2]["right"] - two[3]["left"]) < 3, "merged"
+    found.get_by_role("radio", name="one head").check()
+    expect(says).not_to_contain_text("Give it two heads")
+    found.get_by_role("combobox", name="second name").select_option("Alice")
+    expect(says).to_contain_text("Both questions ask for Alice")
+
+
+def test_nobody_is_asked_about_a_key_that_has_no_weight(visit):
+    _, found, says = opened(visit, "told")
+    found.get_by_role("slider", name="key").fill("1")
+    expect(says).to_contain_text("gives 0.00 to “Z”")
+    expect(says).to_contain_text("Choose a key with more weight")
 
 
 def test_a_word_that_the_mouse_comes_near_asks(visit):

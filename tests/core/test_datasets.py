@@ -15,7 +15,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from statistics import fmean, quantiles, stdev
+from statistics import fmean, quantiles
 
 import numpy as np
 import pytest
@@ -50,42 +50,30 @@ BUILDERS = {
 }
 
 
-def arrays(data):
-    return {name: x for name, x in data._asdict().items() if isinstance(x, np.ndarray)}
+def run(program, *options, **where):
+    """Run Python as a reader would."""
+    command = [sys.executable, "-B", *map(str, program), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **where)
 
 
-# ---------------------------------------------------------------------------------- all loaders
+# What is loaded
 
 
 @pytest.mark.parametrize("load", LOADERS)
-def test_kinds(load):
-    data = load()
-    assert isinstance(data, tuple)
+def test_kinds_lengths_and_copies(load):
+    data, again = load(), load()
+    lengths = [len(field) for field in data]
+    assert all(a == b > 0 for a, b in zip(lengths[::2], lengths[1::2], strict=True))
     for name, field in data._asdict().items():
         if isinstance(field, np.ndarray):
-            assert field.dtype == np.float64, name
-            assert np.isfinite(field).all(), name
+            assert field.dtype == np.float64 and np.isfinite(field).all(), name
+            assert field.flags.writeable and field.base is None, name
+            before = field.copy()
+            getattr(again, name)[...] = -1  # changes nothing else
+            np.testing.assert_array_equal(getattr(load(), name), before)
+            np.testing.assert_array_equal(field, before)
         else:
             assert isinstance(field, tuple) and all(type(text) is str for text in field), name
-
-
-@pytest.mark.parametrize("load", LOADERS)
-def test_fields_that_belong_together_have_one_length(load):
-    lengths = [len(field) for field in load()]
-    pairs = zip(lengths[::2], lengths[1::2], strict=True)
-    assert all(first == second > 0 for first, second in pairs)
-
-
-@pytest.mark.parametrize("load", LOADERS)
-def test_changing_what_was_loaded_changes_nothing_else(load):
-    before, changed = load(), load()
-    for array in arrays(changed).values():
-        array[...] = -1
-    for name, array in arrays(load()).items():
-        np.testing.assert_array_equal(array, arrays(before)[name])
-    for name, array in arrays(before).items():
-        assert array.flags.writeable and array.base is None, name
-        assert not any(np.shares_memory(array, x) for x in arrays(changed).values()), name
 
 
 def test_loading_needs_no_network_no_torch_and_no_matplotlib(tmp_path):
@@ -103,35 +91,14 @@ for name in ("load_incomes", "load_names", "load_nile", "load_sunspots", "load_v
 print(sorted({"torch", "matplotlib", "pandas", "statsmodels"} & set(sys.modules)))
 """
     environment = os.environ | {"PYTHONPATH": str(Path(d2lmini.__file__).parents[1])}
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = run(["-c", program], cwd=tmp_path, env=environment)
     assert (result.stdout.strip(), result.stderr) == ("[]", "")
-
-
-# -------------------------------------------------------------------------------------- incomes
 
 
 def test_incomes_are_the_eight_of_the_book():
     names, incomes = load_incomes()
-    assert dict(zip(names, incomes.tolist(), strict=True)) == {
-        "Alice Marlow": 32,
-        "Alicia Marlowe": 41,
-        "Bruno Keller": 58,
-        "Bruna Kellner": 66,
-        "Carmen Ortiz": 75,
-        "Dmitri Volkov": 27,
-        "Elspeth Grant": 90,
-        "Farid Haddad": 51,
-    }
-
-
-# ---------------------------------------------------------------------------------------- names
+    assert names[:3] == ("Alice Marlow", "Alicia Marlowe", "Bruno Keller")
+    assert incomes.tolist() == [32, 41, 58, 66, 75, 27, 90, 51]
 
 
 def test_every_sixth_name_is_held_out():
@@ -156,41 +123,24 @@ def test_the_trials_of_the_names_have_the_axes_that_they_name():
     assert (three <= 1).all(), "the letter before, itself and the one after are different letters"
 
 
-# ----------------------------------------------------------------------------------------- Nile
-
-
-def test_nile_agrees_with_its_published_summary():
-    years, flow = (column.tolist() for column in load_nile())
-    assert years == list(range(1871, 1971))
-    assert fmean(flow) == pytest.approx(919.35, abs=1e-9)
-    assert stdev(flow) == pytest.approx(169.2275, abs=5e-5)
-    assert quantiles(flow, method="inclusive") == [798.5, 893.5, 1032.5]
-    assert (min(flow), years[flow.index(min(flow))]) == (456, 1913)
-    assert (max(flow), years[flow.index(max(flow))]) == (1370, 1879)
-    assert flow[:5] == [1120, 1160, 963, 1210, 1160]
-    assert flow[-1] == 740
-
-
-# ------------------------------------------------------------------------------------- sunspots
-
-
-def test_sunspots_agree_with_their_published_summary():
-    years, counts = (column.tolist() for column in load_sunspots())
-    assert years == list(range(1700, 2009))
-    until_1988 = counts[: 1989 - 1700]
-    assert len(until_1988) == 289
-    assert fmean(until_1988) == pytest.approx(48.61, abs=0.005)
-    assert quantiles(until_1988, method="inclusive") == [15.6, 39.0, 68.9]
-    assert (max(counts), years[counts.index(max(counts))]) == (190.2, 1957)
-    assert [year for year, count in zip(years, counts, strict=True) if count == 0] == [
-        1711,
-        1712,
-        1810,
-    ]
-    assert (counts[0], counts[-1]) == (5, 2.9)
-
-
-# --------------------------------------------------------------------------------- video titles
+@pytest.mark.parametrize(
+    "load, years, published, summary, quarters, largest, ends",
+    [
+        (load_nile, (1871, 1971), 100, 919.35, [798.5, 893.5, 1032.5], (1370, 1879), (1120, 740)),
+        (load_sunspots, (1700, 2009), 289, 48.61, [15.6, 39.0, 68.9], (190.2, 1957), (5, 2.9)),
+    ],
+    ids=["Nile", "sunspots"],
+)
+def test_a_series_agrees_with_its_published_summary(
+    load, years, published, summary, quarters, largest, ends
+):
+    """That of the sunspots was published of the years until 1988."""
+    found, numbers = (column.tolist() for column in load())
+    assert found == list(range(*years))
+    assert fmean(numbers[:published]) == pytest.approx(summary, abs=0.005)
+    assert quantiles(numbers[:published], method="inclusive") == quarters
+    assert (max(numbers), found[numbers.index(max(numbers))]) == largest
+    assert (numbers[0], numbers[-1]) == ends
 
 
 @pytest.fixture(scope="module")
@@ -198,31 +148,22 @@ def videos():
     return load_video_titles()
 
 
-def test_fifty_titles_twelve_queries(videos):
-    assert len(set(videos.titles)) == 50
-    assert len(set(videos.queries)) == 12
+def test_fifty_titles_twelve_queries_and_vectors_of_length_one(videos):
+    assert (len(set(videos.titles)), len(set(videos.queries))) == (50, 12)
     assert not set(videos.titles) & set(videos.queries)
     assert all(text == text.strip() and text.isascii() for text in videos.titles + videos.queries)
     assert videos.keys.shape == (50, 384)
     assert videos.query_vectors.shape == (12, 384)
-
-
-def test_embeddings_have_length_one(videos):
-    for vectors in (videos.keys, videos.query_vectors):
-        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-15)
-
-
-def test_stored_half_precision_is_good_to_three_digits(videos):
     with np.load(DATA / "video_vectors.npz") as stored:
-        assert {name: stored[name].dtype.str for name in stored} == {
-            "keys": "<f2",
-            "query_vectors": "<f2",
-        }
+        assert sorted(stored) == ["keys", "query_vectors"]
         for name in stored:
+            assert stored[name].dtype.str == "<f2"  # good to three digits
             np.testing.assert_allclose(stored[name], getattr(videos, name), atol=2e-4)
+            lengths = np.linalg.norm(getattr(videos, name), axis=1)
+            np.testing.assert_allclose(lengths, 1, rtol=1e-15)
 
 
-# ------------------------------------------------------------------------- files and their making
+# Files and their making
 
 
 def test_the_readme_lists_every_file_with_its_hash():
@@ -276,22 +217,6 @@ def test_the_files_are_small():
     )
 
 
-def run(script, *options, without=None):
-    """Run a script as a reader would, or with one package made to be missing."""
-    program = [str(script)]
-    if without:
-        start = (
-            "import runpy, sys; script, package = sys.argv.pop(1), sys.argv.pop(1);"
-            "sys.modules[package] = None; sys.argv[0] = script;"
-            "sys.path.insert(0, script.rpartition('/')[0]);"
-            "runpy.run_path(script, run_name='__main__')"
-        )
-        program = ["-c", start, Path(script).as_posix(), without]
-    return subprocess.run(
-        [sys.executable, "-B", *program, *options], capture_output=True, text=True, check=False
-    )
-
-
 def test_every_script_is_known_here():
     assert {file.name for file in SCRIPTS.glob("build_*.py")} == set(BUILDERS)
 
@@ -299,9 +224,14 @@ def test_every_script_is_known_here():
 @pytest.mark.parametrize(("script", "package"), [x for x in BUILDERS.items() if x[1]])
 def test_a_missing_package_is_one_clear_line(script, package):
     before = {file: file.read_bytes() for file in DATA.iterdir() if file.is_file()}
-    result = run(SCRIPTS / script, without=package)
-    assert result.returncode == 1
-    assert result.stdout == ""
+    missing = (
+        "import runpy, sys; script, package = sys.argv.pop(1), sys.argv.pop(1);"
+        "sys.modules[package] = None; sys.argv[0] = script;"
+        "sys.path.insert(0, script.rpartition('/')[0]);"
+        "runpy.run_path(script, run_name='__main__')"
+    )
+    result = run(["-c", missing, (SCRIPTS / script).as_posix(), package])
+    assert (result.returncode, result.stdout) == (1, "")
     assert re.fullmatch(
         rf"{script} needs {package}: python -m pip install --no-deps [\w-]+==[\d.]+\n",
         result.stderr,
@@ -316,7 +246,7 @@ def test_a_source_with_another_content_is_one_clear_line(tmp_path):
     (package / "nile.csv").write_text("year,volume\n1871,1\n")
     for script in SCRIPTS.glob("*.py"):
         shutil.copy(script, tmp_path)  # beside the false package, which is found first
-    result = run(tmp_path / "build_nile.py")
+    result = run([tmp_path / "build_nile.py"])
     assert result.returncode == 1
     assert re.fullmatch(
         r"statsmodels/datasets/nile/nile.csv should have sha256 [0-9a-f]{64}, found [0-9a-f]{64}; "
@@ -330,45 +260,31 @@ def test_the_check_sees_one_changed_letter_and_a_rebuild_mends_it(tmp_path):
     data = shutil.copytree(DATA, tmp_path / "d2lmini" / "data")
     for copied in (scripts, data, *scripts.rglob("*"), *data.rglob("*")):
         copied.chmod(copied.stat().st_mode | stat.S_IWUSR)  # the checkout may be read-only
-    original = (data / "incomes.csv").read_bytes()
+    original, build = (data / "incomes.csv").read_bytes(), [scripts / "build_incomes.py"]
+    assert run(build, "--check").returncode == 0
     (data / "incomes.csv").write_bytes(original.replace(b"32", b"33"))
-    result = run(scripts / "build_incomes.py", "--check")
+    result = run(build, "--check")
     assert (result.returncode, result.stderr) == (1, "not the same as in data/: incomes.csv\n")
-    assert run(scripts / "build_incomes.py").returncode == 0
+    assert run(build).returncode == 0
     assert (data / "incomes.csv").read_bytes() == original
-    assert run(scripts / "build_incomes.py", "--check").returncode == 0
 
 
-def test_incomes_are_rebuilt_byte_for_byte():
-    result = run(SCRIPTS / "build_incomes.py", "--check")
-    assert (result.returncode, result.stderr) == (0, "")
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """Return the names that build_video_titles.py defines."""
+def test_the_texts_and_the_archive_are_those_of_the_script(videos, monkeypatch):
     monkeypatch.syspath_prepend(SCRIPTS)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    yield runpy.run_path(str(SCRIPTS / "build_video_titles.py"))
+    script = runpy.run_path(str(SCRIPTS / "build_video_titles.py"))
     for module in ("_minilm", "_shared"):
         del sys.modules[module]
-
-
-def test_the_texts_in_the_script_are_the_stored_ones(videos, script):
     assert tuple(script["lines"](script["TITLES"])) == videos.titles
     assert tuple(script["lines"](script["QUERIES"])) == videos.queries
     topics = script["TITLES"].strip().split("\n\n")
     assert [len(topic.splitlines()) for topic in topics] == [5] * 10
-
-
-def test_the_archive_is_what_the_script_writes(script):
-    file = DATA / "video_vectors.npz"
-    with np.load(file) as stored:
+    with np.load(file := DATA / "video_vectors.npz") as stored:
         assert script["npz"](**stored) == file.read_bytes()
 
 
 @pytest.mark.rebuild
 @pytest.mark.parametrize("script", BUILDERS)
 def test_rebuilt_byte_for_byte(script):
-    result = run(SCRIPTS / script, "--check")
+    result = run([SCRIPTS / script], "--check")
     assert (result.returncode, result.stderr) == (0, "")

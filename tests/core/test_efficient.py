@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import oracles
 import pytest
-from comparing import assert_close, each_dtype, needs_torch, random, uses_torch_func
+from comparing import assert_close, each_dtype, random, uses_torch_func
 
 from d2lmini import (
     attention,
@@ -24,17 +24,6 @@ CHUNK, ROWS, COLUMNS = 64, 256, 512  # queries and keys of one step: sizes aroun
 # Tiled attention
 
 
-@pytest.mark.parametrize("block_size", [None, 1, 3, 100])
-@pytest.mark.parametrize("n, m", [(7, 7), (4, 9), (9, 4), (1, 8), (8, 1)])
-def test_any_tiles_give_the_output_of_attention(xp, n, m, block_size):
-    query, key, value = random(xp, 0, 2, n, 4), random(xp, 1, 2, m, 4), random(xp, 2, 2, m, 3)
-    masks = [None, random(xp, 3, n, m) < 0.3, random(xp, 3, 2, 1, m) < 0.3, random(xp, 3, m) < 0.3]
-    for mask, causal in itertools.product(masks, [False, True]):
-        options = {"mask": mask, "causal": causal}
-        output = tiled_attention(query, key, value, **options, block_size=block_size)
-        assert_close(output, attention(query, key, value, **options).output, scale=4)
-
-
 @pytest.mark.parametrize("n, m", [(ROWS + 9, COLUMNS + 9), (2 * ROWS + 1, ROWS - 1), (700, 700)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_more_than_one_tile_of_the_usual_size(xp, n, m, causal):
@@ -47,7 +36,7 @@ def test_more_than_one_tile_of_the_usual_size(xp, n, m, causal):
 
 
 @each_dtype
-@pytest.mark.parametrize("block_size", [None, 2])
+@pytest.mark.parametrize("block_size", [None, 1, 100])
 def test_every_dtype_is_kept_and_as_close_as_it_can_be(xp, dtype, block_size):
     arrays = [random(xp, i, 2, 6, 4, dtype=dtype) for i in range(3)]
     output = tiled_attention(*arrays, causal=True, block_size=block_size)
@@ -55,15 +44,15 @@ def test_every_dtype_is_kept_and_as_close_as_it_can_be(xp, dtype, block_size):
     assert_close(output, oracles.attention(*arrays, is_causal=True)[0], scale=4)
 
 
-@pytest.mark.parametrize("size", [1, 50, 1e4])
+@pytest.mark.parametrize("size", [50, 1e4])
 def test_scores_of_any_size(xp, size):
     query, key, value = size * random(xp, 0, 5, 4), random(xp, 1, 8, 4), random(xp, 2, 8, 3)
-    for block_size in (None, 1, 3):
+    for block_size in (None, 3):
         output = tiled_attention(query, key, value, block_size=block_size)
         np.testing.assert_allclose(output, oracles.attention(query, key, value)[0], rtol=1e-9)
 
 
-@pytest.mark.parametrize("size", [1e-36, 1e-9, 1, 1e9, 1e18, 1e19, 1e34])
+@pytest.mark.parametrize("size", [1e-36, 1, 1e18, 1e19, 1e34])
 @pytest.mark.parametrize("score", [-40, -20, 0, 20, 40])
 def test_values_of_any_size_with_scores_of_any_size(xp, size, score):
     """Small scores need no shift, but 2^score times a value must neither overflow nor vanish."""
@@ -111,11 +100,8 @@ def test_numpy_needs_memory_for_tiles_only():
     assert peak < n * n / 2  # bytes: an eighth of one table of scores
 
 
-@needs_torch
-def test_pytorch_keeps_no_table_of_weights():
+def test_pytorch_keeps_no_table_of_weights(torch):
     """In none of the forms that the kernel serves only with a table: what autograd keeps shows."""
-    import torch
-
     n = 1024
     kept = []
     for q_shape, v_shape, options in [
@@ -139,27 +125,22 @@ def test_pytorch_keeps_no_table_of_weights():
     assert max(kept) < n * n / 2
 
 
-@needs_torch
 @uses_torch_func
-def test_what_the_kernel_cannot_do_is_done_without_it():
-    import torch
+def test_what_the_kernel_cannot_do_is_done_without_it(torch):
+    arrays = tuple(random(torch, i, 3, 5, 4) for i in range(3))
 
-    arrays = [random(torch, i, 3, 5, 4) for i in range(3)]
-    expected = attention(*arrays, causal=True).output
-
-    def attend(*each):
+    def tiles(*each):
         return tiled_attention(*each, causal=True)
 
-    torch.testing.assert_close(torch.vmap(attend)(*arrays), expected)
-    output, slope = torch.func.jvp(attend, tuple(arrays), tuple(arrays))
-    torch.testing.assert_close(output, expected)
-    whole = torch.func.jvp(
-        lambda *each: attention(*each, causal=True).output, tuple(arrays), tuple(arrays)
-    )[1]
-    torch.testing.assert_close(slope, whole)
+    def whole(*each):
+        return attention(*each, causal=True).output
+
+    torch.testing.assert_close(torch.vmap(tiles)(*arrays), whole(*arrays))
+    found, expected = (torch.func.jvp(way, arrays, arrays) for way in (tiles, whole))
+    torch.testing.assert_close(found, expected)
     leaves = [x[0].requires_grad_() for x in arrays]
-    tiles = lambda *each: tiled_attention(*each, block_size=2)  # noqa: E731
-    assert torch.autograd.gradgradcheck(tiles, leaves)
+    small = lambda *each: tiled_attention(*each, block_size=2)  # noqa: E731
+    assert torch.autograd.gradgradcheck(small, leaves)
 
 
 # Low rank
@@ -183,10 +164,6 @@ def test_mixed_keys_whose_scores_overflow_give_nan_in_silence():
 # A feature map
 
 
-def features_in_loops(x):
-    return np.array([[*(abs(a) for a in row), 0.5] for row in oracles.floats(x)])
-
-
 @pytest.mark.parametrize("n, m", [(7, 7), (4, 9), (9, 4), (2 * CHUNK + 3, 2 * CHUNK + 9)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_features_of_ones_own(xp, n, m, causal):
@@ -195,7 +172,10 @@ def test_features_of_ones_own(xp, n, m, causal):
     def features(x):
         return xp.concat([xp.abs(x), xp.full((len(x), 1), 0.5, dtype=x.dtype)], axis=-1)
 
-    weights = features_in_loops(query) @ features_in_loops(key).T
+    rows = [
+        np.array([[*(abs(a) for a in row), 0.5] for row in oracles.floats(x)]) for x in (query, key)
+    ]
+    weights = rows[0] @ rows[1].T
     if causal:
         weights = weights * np.tri(n, m, m - n)
     total = weights.sum(axis=-1, keepdims=True)
@@ -229,7 +209,7 @@ def shown_by_hashing(query, num_buckets, num_rounds, seed):
     return shown
 
 
-@pytest.mark.parametrize("num_buckets", [1, 2, 4, 12, 24])
+@pytest.mark.parametrize("num_buckets", [1, 2, 12, 24])
 @pytest.mark.parametrize("num_rounds", [1, 3])
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_token_sees_once_whatever_a_round_shows(xp, num_buckets, num_rounds, causal):
@@ -244,23 +224,7 @@ def test_a_token_sees_once_whatever_a_round_shows(xp, num_buckets, num_rounds, c
         assert_close(item, oracles.attention(q, key, value[0], seen)[0], scale=9)
 
 
-def test_more_rounds_see_more(xp):
-    query, value = random(xp, 0, 64, 4), random(xp, 1, 64, 3)
-    exact = lsh_attention(query, value, num_buckets=1, seed=0)
-    errors = []
-    for num_rounds in (1, 4, 16):
-        each = [
-            lsh_attention(query, value, num_buckets=8, num_rounds=num_rounds, seed=seed) - exact
-            for seed in range(5)
-        ]
-        errors.append(float(sum((x * x).mean() for x in each)))
-    assert errors[0] > errors[1] > errors[2] > 0
-
-
-@needs_torch
-def test_both_libraries_hash_alike():
-    import torch
-
+def test_both_libraries_hash_alike(torch):
     query, value = random(np, 0, 2, 16, 5), random(np, 1, 2, 16, 3)
     options = {"num_buckets": 4, "num_rounds": 2, "seed": 7}
     other = lsh_attention(torch.as_tensor(query), torch.as_tensor(value), **options)
@@ -268,10 +232,7 @@ def test_both_libraries_hash_alike():
     assert not np.allclose(lsh_attention(query, value, **{**options, "seed": 8}), other)
 
 
-@needs_torch
-def test_gradients_where_something_is_left_out():
-    import torch
-
+def test_gradients_where_something_is_left_out(torch):
     query, value = (random(torch, i, 8, 3).requires_grad_() for i in range(2))
     assert torch.autograd.gradcheck(
         lambda q, v: lsh_attention(q, v, num_buckets=4, num_rounds=2, seed=1, causal=True),
@@ -279,10 +240,10 @@ def test_gradients_where_something_is_left_out():
     )
 
 
-@pytest.mark.parametrize("n", [0, 1, 6, 7, 24, 45])
+@pytest.mark.parametrize("n", [0, 1, 7, 24])
 def test_buckets_that_are_suggested_serve(n):
     query = np.ones((n, 4))
-    for number in range(1, 50):
+    for number in range(1, 26):
         try:
             lsh_attention(query, query, num_buckets=number, seed=0)
         except ValueError as error:

@@ -9,11 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from implementations import multi_head
 
-from d2lmini import (
-    merge_heads,
-    multi_head_attention,
-    split_heads,
-)
+from d2lmini import merge_heads, multi_head_attention, split_heads
 
 
 def weights_for(xp, heads=2, kv_heads=2, d_q=4, d_k_in=5, d_v_in=3, dtype="float64"):
@@ -34,27 +30,16 @@ def test_each_head_gets_its_piece_of_every_token(xp):
     x = xp.reshape(xp.arange(16), (1, 2, 8))
     heads = split_heads(x, 2)
     assert heads.tolist() == [[[[0, 1, 2, 3], [8, 9, 10, 11]], [[4, 5, 6, 7], [12, 13, 14, 15]]]]
+    assert merge_heads(heads).tolist() == x.tolist()  # side by side again
 
 
-def test_pieces_are_put_side_by_side_again(xp):
-    x = xp.reshape(xp.arange(8), (1, 2, 2, 2))
-    assert merge_heads(x).tolist() == [[[0, 1, 4, 5], [2, 3, 6, 7]]]
-
-
-@pytest.mark.parametrize(
-    "shape", [(3, 6), (2, 3, 6), (2, 4, 3, 6), (0, 3, 6), (2, 0, 6), (2, 3, 0)]
-)
-@pytest.mark.parametrize("heads", [1, 2, 3, 6])
+@pytest.mark.parametrize("shape", [(3, 6), (2, 4, 3, 6), (0, 3, 6), (2, 0, 6), (2, 3, 0), "turned"])
+@pytest.mark.parametrize("heads", [1, 3, 6])
 def test_merge_undoes_split(xp, shape, heads):
-    x = random(xp, 0, *shape)
+    x = random(xp, 0, 2, 6, 3).mT if shape == "turned" else random(xp, 0, *shape)
     pieces = split_heads(x, heads)
-    assert tuple(pieces.shape) == (*shape[:-2], heads, shape[-2], shape[-1] // heads)
+    assert tuple(pieces.shape) == (*x.shape[:-2], heads, x.shape[-2], x.shape[-1] // heads)
     assert merge_heads(pieces).tolist() == x.tolist()
-
-
-def test_heads_of_an_array_that_is_not_contiguous(xp):
-    x = random(xp, 0, 2, 6, 3).mT  # (2, 3, 6)
-    assert merge_heads(split_heads(x, 3)).tolist() == x.tolist()
 
 
 # multi_head_attention
@@ -62,7 +47,7 @@ def test_heads_of_an_array_that_is_not_contiguous(xp):
 
 @each_dtype
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("heads, kv_heads", [(1, 1), (2, 2), (4, 2), (4, 1), (6, 3)])
+@pytest.mark.parametrize("heads, kv_heads", [(1, 1), (4, 1), (6, 3)])
 def test_it_is_the_definition_head_by_head(xp, dtype, causal, heads, kv_heads):
     weights = weights_for(xp, heads, kv_heads, dtype=dtype)
     arrays = inputs_for(xp, dtype=dtype)
@@ -133,49 +118,36 @@ def test_any_sizes_batches_and_masks(xp, call):
 # Bad input
 
 
-def call(xp, n=3, m=5, **changed):
+BAD = [
+    ({"w_q": (4, 5)}, r"5 .*num_heads = 2"),
+    ({"w_q": (3, 6)}, r"w_q must be a matrix of 4 rows .* \(3, 6\)"),
+    ({"w_k": (4, 6)}, r"w_k must be a matrix of 5 rows .* \(4, 6\)"),
+    ({"w_k": (5, 8)}, r"w_q.*w_k|w_k.*w_q"),
+    ({"w_v": (3, 5)}, r"5 .*num_kv_heads = 2"),
+    ({"w_v": (3,)}, r"w_v must be a matrix of 3 rows .* \(3,\)"),
+    ({"w_o": (6, 6)}, r"w_o must be a matrix of 4 rows .* \(6, 6\)"),
+    ({"value": (2, 4, 3)}, r"5 keys and 4 values \(key \(2, 5, 5\), value \(2, 4, 3\)\)"),
+    ({"key": (3, 5, 5)}, r"query \(2, 3, 4\) and key \(3, 5, 5\)"),
+    ({"query": (4,)}, r"query must have at least 2 axes .* \(4,\)"),
+    ({"num_heads": 4}, r"6 .*num_heads = 4"),
+    ({"num_heads": 0}, "num_heads must be at least 1, got 0"),
+    ({"num_kv_heads": 3}, "num_heads = 2 is not divisible by num_kv_heads = 3"),
+    ({"num_kv_heads": 1.0}, "num_kv_heads must be an integer, got float"),
+    ({"causal": 1}, "causal must be True or False, got int"),
+    *(
+        ({"mask": shape}, r"mask of shape \(.*padding_mask\(lengths, 5\)")
+        for shape in [(2, 5), (3, 3), (3, 1, 5), (2, 3, 3, 5), (1, 2, 2, 3, 5)]
+    ),
+]
+
+
+@pytest.mark.parametrize("changed, said", BAD, ids=str)
+def test_what_does_not_fit(xp, changed, said):
+    ((name, given),) = changed.items()
+    if isinstance(given, tuple):
+        given = xp.ones(given, dtype=xp.bool if name == "mask" else xp.float64)
+    kind = TypeError if "must be an integer" in said or "True or False" in said else ValueError
     names = ("query", "key", "value", "w_q", "w_k", "w_v", "w_o")
-    given = dict(zip(names, [*inputs_for(xp, n, m), *weights_for(xp)], strict=True))
-    return multi_head_attention(**{**given, "num_heads": 2, **changed})
-
-
-@pytest.mark.parametrize(
-    "changed, said",
-    [
-        ({"w_q": (4, 5)}, r"5 .*num_heads = 2"),
-        ({"w_q": (3, 6)}, r"w_q must be a matrix of 4 rows .* \(3, 6\)"),
-        ({"w_k": (4, 6)}, r"w_k must be a matrix of 5 rows .* \(4, 6\)"),
-        ({"w_k": (5, 8)}, r"w_q.*w_k|w_k.*w_q"),
-        ({"w_v": (3, 5)}, r"5 .*num_kv_heads = 2"),
-        ({"w_v": (3,)}, r"w_v must be a matrix of 3 rows .* \(3,\)"),
-        ({"w_o": (6, 6)}, r"w_o must be a matrix of 4 rows .* \(6, 6\)"),
-        ({"value": (2, 4, 3)}, r"5 keys and 4 values \(key \(2, 5, 5\), value \(2, 4, 3\)\)"),
-        ({"key": (3, 5, 5)}, r"query \(2, 3, 4\) and key \(3, 5, 5\)"),
-        ({"query": (4,)}, r"query must have at least 2 axes .* \(4,\)"),
-    ],
-)
-def test_shapes_that_do_not_fit(xp, changed, said):
-    arrays = {name: xp.ones(shape, dtype=xp.float64) for name, shape in changed.items()}
-    with pytest.raises(ValueError, match=said):
-        call(xp, **arrays)
-
-
-@pytest.mark.parametrize(
-    "changed, kind, said",
-    [
-        ({"num_heads": 4}, ValueError, r"6 .*num_heads = 4"),
-        ({"num_heads": 0}, ValueError, "num_heads must be at least 1, got 0"),
-        ({"num_kv_heads": 3}, ValueError, "num_heads = 2 is not divisible by num_kv_heads = 3"),
-        ({"num_kv_heads": 1.0}, TypeError, "num_kv_heads must be an integer, got float"),
-        ({"causal": 1}, TypeError, "causal must be True or False, got int"),
-    ],
-)
-def test_options_that_do_not_fit(xp, changed, kind, said):
+    arrays = dict(zip(names, [*inputs_for(xp), *weights_for(xp)], strict=True))
     with pytest.raises(kind, match=said):
-        call(xp, **changed)
-
-
-@pytest.mark.parametrize("shape", [(2, 5), (3, 3), (3, 1, 5), (2, 3, 3, 5), (1, 2, 2, 3, 5)])
-def test_a_mask_that_fits_neither_all_heads_nor_each(xp, shape):
-    with pytest.raises(ValueError, match=r"mask of shape \(.*padding_mask\(lengths, 5\)"):
-        call(xp, mask=xp.ones(shape, dtype=xp.bool))
+        multi_head_attention(**{**arrays, "num_heads": 2, name: given})

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from comparing import TOLERANCE, each_dtype, needs_torch, random
+from comparing import TOLERANCE, each_dtype, random
 
 from d2lmini import attention, scaled_dot_product_score, tiled_attention
 
@@ -26,11 +26,13 @@ def inputs(xp, n, m, dtype="float64", size=1.0):
     return [size * random(xp, i, *shape, dtype=dtype) for i, shape in enumerate(shapes)]
 
 
-def assert_same(one, other, tolerance):
+def assert_twins(given, dtype, **options):
+    one, other = attention(*given, **options), plainly(*given, **options)
     for a, b in zip(one, other, strict=True):
         assert a.dtype == b.dtype
         a, b = (np.array(x.tolist(), dtype=float) for x in (a, b))
-        np.testing.assert_allclose(a, b, rtol=4 * tolerance, atol=2 * tolerance)
+        np.testing.assert_allclose(a, b, rtol=4 * TOLERANCE[dtype], atol=2 * TOLERANCE[dtype])
+    return one
 
 
 @each_dtype
@@ -44,8 +46,7 @@ def test_twins(xp, dtype, mask, causal, biased):
             options["mask"] = xp.asarray(mask(n, m))
         if biased:
             options["bias"] = random(xp, 5, n, m, dtype=dtype)
-        given = inputs(xp, n, m, dtype)
-        assert_same(attention(*given, **options), plainly(*given, **options), TOLERANCE[dtype])
+        assert_twins(inputs(xp, n, m, dtype), dtype, **options)
 
 
 @each_dtype
@@ -55,18 +56,16 @@ def test_twins_where_scores_overflow(xp, dtype):
     query, key, value = inputs(xp, 3, 5, dtype)
     key = xp.concat([key[:, :2], 0 * key[:, 2:] - large], axis=1)
     query = 0 * query + large
-    given = query, key, value
-    assert_same(attention(*given), plainly(*given), TOLERANCE[dtype])
-    given = query, key[:, 2:], value[:, 2:]
-    assert not xp.any(attention(*given).weights)
-    assert_same(attention(*given), plainly(*given), TOLERANCE[dtype])
+    weights = assert_twins((query, key, value), dtype).weights
+    assert not xp.any(weights[..., 2:]) and xp.any(weights)
+    assert not xp.any(assert_twins((query, key[:, 2:], value[:, 2:]), dtype).weights)
 
 
 @each_dtype
 def test_twins_of_many_keys(xp, dtype):
     """A sum of 5,000 ones in 16 bits would stall at 2,048."""
     query, key, value = inputs(xp, 2, 5000, dtype, size=0.0)
-    assert_same(attention(query, key, value + 1), plainly(query, key, value + 1), TOLERANCE[dtype])
+    assert_twins((query, key, value + 1), dtype)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -93,12 +92,9 @@ def test_twins_in_tiles(causal, masked, biased, size):
         np.testing.assert_allclose(quick, plain.numpy(), rtol=1e-10, atol=1e-12 * size)
 
 
-@needs_torch
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("learned", [(0,), (1,), (2,), (0, 1, 2)])
-def test_gradients_of_twins(mask, learned):
-    import torch
-
+def test_gradients_of_twins(torch, mask, learned):
     slopes = []
     for function in (attention, plainly):
         given = inputs(torch, 3, 5)
@@ -113,11 +109,8 @@ def test_gradients_of_twins(mask, learned):
         torch.testing.assert_close(one, other)
 
 
-@needs_torch
 @pytest.mark.parametrize("recorded", [False, True])
-def test_large_weights_are_ordinary_tensors(recorded):
-    import torch
-
+def test_large_weights_are_ordinary_tensors(torch, recorded):
     query = torch.zeros(1200, 4, requires_grad=recorded)
     output, weights = attention(query, query, query, mask=torch.ones(1200, dtype=torch.bool))
     assert weights.nbytes > 2**22

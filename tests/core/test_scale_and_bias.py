@@ -1,12 +1,11 @@
 """`scale` and `bias`, one meaning in every function: softmax(s·qk + b). Positions as a bias."""
 
-import functools
 import math
 
 import numpy as np
 import oracles
 import pytest
-from comparing import TORCH, assert_close, needs_torch, random
+from comparing import assert_close, each_way, output_of, random
 
 from d2lmini import (
     alibi_bias,
@@ -18,12 +17,6 @@ from d2lmini import (
 )
 
 N, M, D, D_V = 3, 5, 4, 2
-WAYS = {
-    "attention": attention,
-    "tiled": tiled_attention,
-    "tiles of 2": functools.partial(tiled_attention, block_size=2),
-}
-each_way = pytest.mark.parametrize("attend", WAYS.values(), ids=WAYS)
 BIASES = {"(n, m)": (N, M), "(m,)": (M,), "per item": (2, 1, M), "one number": ()}
 
 
@@ -45,22 +38,15 @@ def inputs(xp, dtype="float64", batch=(2,)):
     return [random(xp, i, *batch, *shape, dtype=dtype) for i, shape in enumerate(shapes)]
 
 
-def output_of(result):
-    return result.output if isinstance(result, tuple) else result
-
-
 @each_way
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("causal, masked", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("shape", BIASES.values(), ids=BIASES)
 def test_it_is_added_to_the_scores(xp, attend, causal, masked, shape):
     query, key, value = inputs(xp)
-    bias = 3 * random(xp, 7, *shape)
-    mask = xp.asarray(np.random.default_rng(1).random((N, M)) < 0.7) if masked else None
-    options = {"causal": causal, "scale": 0.9, "bias": bias}
-    result = attend(query, key, value, mask=mask, **options)
-    seen = True if mask is None else mask.tolist()
-    expected = in_loops(query, key, value, seen, **options)
+    options = {"causal": causal, "scale": 0.9, "bias": 3 * random(xp, 7, *shape)}
+    mask = np.random.default_rng(1).random((N, M)) < 0.7 if masked else True
+    expected = in_loops(query, key, value, mask, **options)
+    result = attend(query, key, value, mask=xp.asarray(mask), **options)
     assert_close(output_of(result), expected[0], scale=5)
     if isinstance(result, tuple):
         assert_close(result.weights, expected[1])
@@ -71,17 +57,25 @@ def test_minus_infinity_hides_a_key_and_a_query_without_key_gives_0(xp, attend):
     query, key, value = inputs(xp)
     bias = np.zeros((N, M))
     bias[0, 1:3] = bias[2] = -np.inf
-    result = attend(query, key, value, bias=xp.asarray(bias))
-    assert_close(output_of(result), in_loops(query, key, value, bias=bias)[0], scale=5)
-    assert not output_of(result)[:, 2].any()
+    output = output_of(attend(query, key, value, bias=xp.asarray(bias)))
+    assert_close(output, in_loops(query, key, value, bias=bias)[0], scale=5)
+    assert not output[:, 2].any()
 
 
 @each_way
 @pytest.mark.parametrize("scale", [0.0, -1.5, 40.0])
 def test_any_scale(xp, attend, scale):
     query, key, value = inputs(xp)
-    result = attend(query, key, value, scale=scale)
-    assert_close(output_of(result), in_loops(query, key, value, scale=scale)[0], scale=5)
+    output = output_of(attend(query, key, value, scale=scale))
+    assert_close(output, in_loops(query, key, value, scale=scale)[0], scale=5)
+
+
+def test_another_score_takes_a_bias(xp):
+    query, key, value = inputs(xp)
+    bias = random(xp, 7, N, M)
+    found = attention(query, key, value, score=cosine_score, bias=bias)
+    table = oracles.scores(query, key, oracles.cosine) + oracles.floats(bias)
+    assert_close(found.weights, oracles.masked_softmax(table))
 
 
 @pytest.mark.parametrize("shape", [(N, M), (4, N, M), (2, 4, N, M), (2, 1, 1, M)])
@@ -97,24 +91,17 @@ def test_in_several_heads_a_third_axis_is_that_of_the_heads(xp, shape):
     heads = []
     for head in range(4):
         own, shared = slice(2 * head, 2 * head + 2), slice(2 * (head // 2), 2 * (head // 2) + 2)
-        project = oracles.weighted_sum
-        q, k, v = (
-            project(oracles.floats(x), w_q[:, own]),
-            *(project(oracles.floats(other), w[:, shared]) for w in (w_k, w_v)),
-        )
-        result, table = in_loops(q, k, v, scale=0.3, bias=everywhere[:, head])
+        parts = (x, w_q[:, own]), (other, w_k[:, shared]), (other, w_v[:, shared])
+        projected = [oracles.weighted_sum(oracles.floats(given), w) for given, w in parts]
+        result, table = in_loops(*projected, scale=0.3, bias=everywhere[:, head])
         assert_close(found[:, head], table)
         heads.append(result)
     assert_close(output, oracles.weighted_sum(np.concatenate(heads, axis=-1), w_o), scale=5)
 
 
-@needs_torch
 @pytest.mark.parametrize("need_weights", [False, True])
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("n", [N, M])
-def test_the_layer_is_the_function(need_weights, causal, n):
-    import torch
-
+@pytest.mark.parametrize("causal, n", [(False, N), (True, N), (True, M)])
+def test_the_layer_is_the_function(torch, need_weights, causal, n):
     from d2lmini import MultiHeadAttention
 
     layer = MultiHeadAttention(8, 4, num_kv_heads=2).double()
@@ -132,10 +119,7 @@ def test_the_layer_is_the_function(need_weights, causal, n):
     torch.testing.assert_close(*slopes)
 
 
-@needs_torch
-def test_with_a_cache_the_bias_counts_the_keys_of_the_cache():
-    import torch
-
+def test_with_a_cache_the_bias_counts_the_keys_of_the_cache(torch):
     from d2lmini import KeyValueCache, MultiHeadAttention
 
     layer, x, cache = MultiHeadAttention(8, 4).double(), torch.randn(2, 6, 8).double(), None
@@ -147,11 +131,8 @@ def test_with_a_cache_the_bias_counts_the_keys_of_the_cache():
         torch.testing.assert_close(token[:, 0], whole[:, t])
 
 
-@needs_torch
 @pytest.mark.parametrize("n, m", [(300, 300), (300, 700), (700, 300)])
-def test_strips_of_the_kernel_cut_the_bias_too(n, m):
-    import torch
-
+def test_strips_of_the_kernel_cut_the_bias_too(torch, n, m):
     query, key, value = torch.randn(2, n, 4), torch.randn(2, m, 4), torch.randn(2, m, 3)
     options = {"causal": True, "bias": alibi_bias(2, n, m, like=query)}
     options["mask"] = torch.rand(m) < 0.9
@@ -183,9 +164,7 @@ def test_alibi_takes_kind_and_dtype_from_like(xp):
     for dtype in (xp.float32, xp.float16):
         assert alibi_bias(2, 3, like=xp.zeros(0, dtype=dtype)).dtype == dtype
     assert alibi_bias(2, 3, like=xp.zeros(0, dtype=xp.int64)).dtype == xp.asarray(0.0).dtype
-    plain = alibi_bias(2, 3)
-    assert isinstance(plain, np.ndarray)
-    assert plain.dtype == np.float64
+    assert isinstance(plain := alibi_bias(2, 3), np.ndarray) and plain.dtype == np.float64
 
 
 # Bad input
@@ -212,14 +191,6 @@ def test_a_bias_that_does_not_fit(xp, attend, shape):
 def test_what_is_no_scale_and_no_bias(attend, options, error, words):
     with pytest.raises(error, match=words):
         attend(*inputs(np), **options)
-
-
-def test_another_score_takes_a_bias(xp):
-    query, key, value = inputs(xp)
-    bias = random(xp, 7, N, M)
-    found = attention(query, key, value, score=cosine_score, bias=bias)
-    table = oracles.scores(query, key, oracles.cosine) + oracles.floats(bias)
-    assert_close(found.weights, oracles.masked_softmax(table))
 
 
 # Rotary: two layouts, and positions of one's own
@@ -268,12 +239,9 @@ def test_the_last_position_that_a_double_holds(xp):
     assert_close(found, [by_pairs([1.0, 1.0], 2**53 - 1, [(0, 1)])])
 
 
-if TORCH:
-    import torch
-
-    def test_the_fused_path_serves_a_bias_that_hides_whole_rows_without_nan():
-        query, key, value = (x.requires_grad_() for x in inputs(torch))
-        bias = torch.zeros(N, M, dtype=torch.float64)
-        bias[1] = -math.inf
-        tiled_attention(query, key, value, bias=bias).square().sum().backward()
-        assert all(x.grad.isfinite().all() for x in (query, key, value))
+def test_the_fused_path_serves_a_bias_that_hides_whole_rows_without_nan(torch):
+    query, key, value = (x.requires_grad_() for x in inputs(torch))
+    bias = torch.zeros(N, M, dtype=torch.float64)
+    bias[1] = -math.inf
+    tiled_attention(query, key, value, bias=bias).square().sum().backward()
+    assert all(x.grad.isfinite().all() for x in (query, key, value))

@@ -9,15 +9,10 @@ from comparing import (
     assert_close,
     dtype_name,
     each_dtype,
-    many,
-    needs_torch,
     no_nan_in_backward,
     random,
     uses_torch_func,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from d2lmini import (
     additive_score,
@@ -66,25 +61,11 @@ def library_and_loop(name, xp, *, dtype="float64", d_q=3, d_k=3, hidden=5):
 def test_score_is_its_definition(xp, dtype, name):
     score, loop = library_and_loop(name, xp, dtype=dtype)
     query, key = random(xp, 0, 2, 4, 3, dtype=dtype), random(xp, 1, 2, 5, 3, dtype=dtype)
+    query[0, 1] = 0  # a vector without direction
     scores = score(query, key)
     expected = oracles.scores(query, key, loop)
     assert dtype_name(scores) == dtype
     assert_close(scores, expected, scale=4 * np.abs(expected).max())
-
-
-@each_score
-@many
-@given(data=st.data())
-def test_score_of_any_vectors(xp, name, data):
-    n, m, d = (data.draw(st.integers(1, 4)) for _ in range(3))
-    score, loop = library_and_loop(name, xp, d_q=d, d_k=d)
-    query, key = (
-        data.draw(hnp.arrays(np.float64, (rows, d), elements=st.floats(-100, 100, width=32)))
-        for rows in (n, m)
-    )
-    expected = oracles.scores(query, key, loop)
-    size = 1 + 100 * np.abs(query).max() * np.abs(key).max()
-    assert_close(score(xp.asarray(query), xp.asarray(key)), expected, scale=size)
 
 
 @each_score
@@ -110,7 +91,7 @@ def test_the_query_is_scaled_before_the_product(xp):
     assert scaled_dot_product_score(query, query).tolist() == [[8192]]
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e300])
 def test_cosine_sees_the_direction_alone(xp, size):
     query, key = xp.asarray([[3.0, 4.0]], dtype=xp.float64), random(xp, 6, 3, 2)
     expected = oracles.scores(query, key, oracles.cosine)
@@ -151,17 +132,17 @@ def test_vectors_of_two_lengths_need_another_score(xp, name):
 @each_score
 def test_shapes_that_do_not_fit(xp, name):
     score, _ = library_and_loop(name, xp)
-    with pytest.raises(ValueError, match=r"query .* 2 axes .* \(3,\).*query\[None, :\]"):
-        score(xp.zeros(3), xp.zeros((2, 3)))
-    with pytest.raises(ValueError, match=r"key .* 2 axes .* \(3,\).*key\[None, :\]"):
-        score(xp.zeros((2, 3)), xp.zeros(3))
-    with pytest.raises(ValueError, match=r"query \(2, 1, 3\) and key \(5, 1, 3\)"):
-        score(xp.zeros((2, 1, 3)), xp.zeros((5, 1, 3)))
+    for query, key, words in [
+        ((3,), (2, 3), r"query .* 2 axes .* \(3,\).*query\[None, :\]"),
+        ((2, 3), (3,), r"key .* 2 axes .* \(3,\).*key\[None, :\]"),
+        ((2, 1, 3), (5, 1, 3), r"query \(2, 1, 3\) and key \(5, 1, 3\)"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            score(xp.zeros(query), xp.zeros(key))
 
 
 def test_numbers_given_as_numpys_do_not_widen_the_result(xp):
-    query = random(xp, 0, 2, 3, dtype="float32")
-    wide = np.float64(0.5)
+    query, wide = random(xp, 0, 2, 3, dtype="float32"), np.float64(0.5)
     assert dtype_name(scaled_dot_product_score(query, query, scale=wide)) == "float32"
     assert dtype_name(gaussian_score(query, query, width=wide)) == "float32"
 
@@ -169,39 +150,29 @@ def test_numbers_given_as_numpys_do_not_widen_the_result(xp):
 # Inputs and gradients
 
 
-@needs_torch
 @pytest.mark.parametrize("function", [bilinear_score, additive_score])
-def test_gradients_reach_the_parameters(function):
-    import array_api_compat.torch as xp
-    import torch
-
+def test_gradients_reach_the_parameters(torch, function):
     shapes = [(3, 4)] if function is bilinear_score else [(3, 5), (4, 5), (5,)]
-    inputs = [random(xp, i, *s).requires_grad_() for i, s in enumerate([(2, 3), (3, 4), *shapes])]
+    inputs = [
+        random(torch, i, *s).requires_grad_() for i, s in enumerate([(2, 3), (3, 4), *shapes])
+    ]
     assert torch.autograd.gradcheck(function, inputs)
 
 
-@needs_torch
 @each_score
-def test_gradients_are_finite_at_zero_and_where_vectors_coincide(name):
-    import array_api_compat.torch as xp
-    import torch
-
-    score, _ = library_and_loop(name, xp, d_q=2, d_k=2)
+def test_gradients_are_finite_at_zero_and_where_vectors_coincide(torch, name):
+    score, _ = library_and_loop(name, torch, d_q=2, d_k=2)
     query = torch.tensor([[0.0, 0.0], [1.0, 2.0]], dtype=torch.float64, requires_grad=True)
     with no_nan_in_backward():
         score(query, query).sum().backward()
     assert query.grad.isfinite().all()
 
 
-@needs_torch
 @uses_torch_func
 @each_score
-def test_vmap_and_forward_mode(name):
-    import array_api_compat.torch as xp
-    import torch
-
-    score, _ = library_and_loop(name, xp)
-    query, key = random(xp, 0, 5, 2, 3), random(xp, 1, 5, 4, 3)
+def test_vmap_and_forward_mode(torch, name):
+    score, _ = library_and_loop(name, torch)
+    query, key = random(torch, 0, 5, 2, 3), random(torch, 1, 5, 4, 3)
     together = score(query, key)
     assert torch.allclose(torch.func.vmap(score)(query, key), together)
     primal, tangent = torch.func.jvp(lambda q: score(q, key), (query,), (torch.ones_like(query),))
@@ -223,7 +194,7 @@ def test_a_float16_length_of_many_numbers(order):
 
 
 @each_dtype
-@pytest.mark.parametrize("width", [5e-324, 1e-310, 1e-200, 1e-60, 1e60, 1e200, 1.7e308])
+@pytest.mark.parametrize("width", [5e-324, 1e-200, 1e-60, 1e60, 1.7e308])
 def test_a_width_at_the_end_of_all_numbers(xp, dtype, width):
     """Also one that the dtype does not hold: equal vectors score 0, others 0 or far below."""
     query, key = (
@@ -237,14 +208,11 @@ def test_a_width_at_the_end_of_all_numbers(xp, dtype, width):
     assert other < -1e9 if width < 1 else -1e-100 <= other <= 0
 
 
-@pytest.mark.parametrize(
-    "dtype, largest", [("float16", "65504"), ("float32", "3.40282e"), ("float64", "")]
-)
-def test_a_scale_that_does_not_fit_the_dtype(xp, dtype, largest):
-    x = xp.asarray([[0.0, 1.0]], dtype=getattr(xp, dtype))
-    if not largest:
-        assert float(scaled_dot_product_score(x, x, scale=1e300)[0, 0]) == 1e300
-        return
-    words = rf"scale = -1e\+300 does not fit .*{dtype}, whose largest number is {largest}"
-    with pytest.raises(ValueError, match=words):
-        scaled_dot_product_score(x, x, scale=-1e300)
+def test_a_scale_that_does_not_fit_the_dtype(xp):
+    for dtype, largest in (("float16", "65504"), ("float32", "3.40282e")):
+        x = xp.asarray([[0.0, 1.0]], dtype=getattr(xp, dtype))
+        words = rf"scale = -1e\+300 does not fit .*{dtype}, whose largest number is {largest}"
+        with pytest.raises(ValueError, match=words):
+            scaled_dot_product_score(x, x, scale=-1e300)
+    x = xp.asarray([[0.0, 1.0]], dtype=xp.float64)
+    assert float(scaled_dot_product_score(x, x, scale=1e300)[0, 0]) == 1e300

@@ -8,7 +8,6 @@ from comparing import (
     dtype_name,
     each_dtype,
     many,
-    needs_torch,
     no_nan_in_backward,
     random,
     uses_torch_func,
@@ -33,11 +32,11 @@ def scores_and_mask(draw):
     return numbers, draw(hnp.arrays(np.bool_, mask_shape))
 
 
-# softmax: values
+# softmax
 
 
 @each_dtype
-@pytest.mark.parametrize("axis", [-1, 0, 1, 2, -3])
+@pytest.mark.parametrize("axis", [-1, 0, 1, -3])
 def test_softmax_is_the_definition_along_its_axis(xp, dtype, axis):
     scores = 3 * random(xp, 0, 2, 3, 4, dtype=dtype)
     weights = softmax(scores, axis=axis)
@@ -86,7 +85,7 @@ def test_softmax_without_an_answer_is_nan(xp, row):
     assert weights[1, :].tolist() == [0.5, 0.5]  # the other rows do not suffer
 
 
-# masked_softmax: values
+# masked_softmax
 
 
 @each_dtype
@@ -126,24 +125,16 @@ def test_hidden_weights_are_zero_whatever_the_score(xp, dtype):
     assert masked_softmax(scores, mask).tolist() == [[0.5, 0.5, 0, 0, 0]]
 
 
-def test_a_score_of_minus_infinity_is_hidden(xp):
-    weights = masked_softmax(xp.asarray([[0.0, -INF], [-INF, -INF]]))
-    assert weights.tolist() == [[1, 0], [0, 0]]
-
-
-def test_masked_softmax_passes_visible_nan_on(xp):
-    weights = masked_softmax(xp.asarray([[NAN, 0.0], [0.0, 0.0]]), xp.asarray([True, True]))
-    assert np.isnan(weights[0, :].tolist()).all()
-    assert weights[1, :].tolist() == [0.5, 0.5]
+def test_a_score_of_minus_infinity_is_hidden_and_a_visible_nan_passes_on(xp):
+    weights = masked_softmax(xp.asarray([[0.0, -INF], [-INF, -INF], [NAN, 0.0]]))
+    assert weights[:2, :].tolist() == [[1, 0], [0, 0]]
+    assert np.isnan(weights[2, :].tolist()).all()
 
 
 # Gradients
 
 
-@needs_torch
-def test_gradients_are_zero_without_keys_and_at_what_is_hidden():
-    import torch
-
+def test_gradients_are_zero_without_keys_and_at_what_is_hidden(torch):
     scores = torch.tensor([[1.0, NAN, INF], [1.0, 2.0, 3.0], [-INF] * 3], requires_grad=True)
     mask = torch.tensor([[False, False, False], [True, True, False], [True, True, True]])
     with no_nan_in_backward():
@@ -153,11 +144,8 @@ def test_gradients_are_zero_without_keys_and_at_what_is_hidden():
     assert scores.grad[1, 2] == 0
 
 
-@needs_torch
 @uses_torch_func
-def test_vmap_and_forward_mode():
-    import torch
-
+def test_vmap_and_forward_mode(torch):
     scores, mask = torch.randn(4, 2, 3), torch.rand(4, 2, 3) > 0.5
     together = masked_softmax(scores, mask)
     assert torch.allclose(torch.func.vmap(masked_softmax)(scores, mask), together)

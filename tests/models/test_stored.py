@@ -71,13 +71,8 @@ def test_the_stored_parts_add_up():
     query = rotary((states / size * gain) @ w_q, base=100_000.0)[-1]
     tokens, scores = TRIALS.scores[LOOKUP.text]
     assert tokens == READINGS[LOOKUP.text].pieces
-    for part, told in (
-        (states, scores.sum(0)),
-        (
-            LOOKUP.told,
-            scores[TRIALS.parts.index("17.1")],
-        ),
-    ):
+    one = scores[TRIALS.parts.index("17.1")]
+    for part, told in (states, scores.sum(0)), (LOOKUP.told, one):
         found = rotary((part / size * gain) @ w_k, base=100_000.0) @ query / 8
         np.testing.assert_allclose(found, told, atol=0.05)  # 181 roundings to float16
     place = tokens.index(LOOKUP.answer)

@@ -1,7 +1,6 @@
 """What holds for every layer alike: copies, dtypes, derivatives, PyTorch's compiler."""
 
 import copy
-import functools
 import pickle
 
 import pytest
@@ -19,13 +18,15 @@ LAYERS = {
     "SelfAttention": lambda: SelfAttention(8, 4, 3, bias=True),
     "AdditiveAttention": lambda: AdditiveAttention(8, 8, 6),
 }
+FUSED = ("MultiHeadAttention", {"need_weights": False})
 each_layer = pytest.mark.parametrize("made", LAYERS.values(), ids=LAYERS)
 
 
-def on_itself(layer):
+def on_itself(layer, **weights):
     """Return a function of one sequence and options."""
     times = 3 if isinstance(layer, AdditiveAttention) else 1
-    weights = {"need_weights": True} if isinstance(layer, MultiHeadAttention) else {}
+    if isinstance(layer, MultiHeadAttention):
+        weights = {"need_weights": True, **weights}
     return lambda x, **options: layer(*[x] * times, **weights, **options)
 
 
@@ -47,15 +48,11 @@ def test_state_dict_round_trip_and_copies(made):
 
 
 @each_layer
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
-def test_dtype(made, dtype):
-    output, weights = on_itself(made().to(dtype))(sequence(dtype=dtype))
-    assert output.dtype == weights.dtype == dtype
-    assert_close(weights.float().sum(dim=-1), torch.ones(weights.shape[:-1]), rtol=0, atol=2e-2)
-
-
-@each_layer
-def test_autocast(made):
+def test_dtypes_and_autocast(made):
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        output, weights = on_itself(made().to(dtype))(sequence(dtype=dtype))
+        assert output.dtype == weights.dtype == dtype
+        assert_close(weights.float().sum(dim=-1), torch.ones(weights.shape[:-1]), rtol=0, atol=2e-2)
     attend, x = on_itself(made()), sequence(dtype=torch.float32)
     expected = attend(x).output
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -90,14 +87,10 @@ def test_it_compiles_in_one_graph(made):
     assert_close(compiled(x, mask=mask), attend(x, mask=mask), **EXACT)
 
 
-@each_layer
-@pytest.mark.parametrize("weights", [True, False])
-def test_it_compiles_with_dynamic_shapes(made, weights):
+@pytest.mark.parametrize("name, weights", [*((x, {}) for x in LAYERS), FUSED], ids=str)
+def test_it_compiles_with_dynamic_shapes(name, weights):
     """Whether a name stands for an open size or a number: ``size in (1, n)`` does not tell."""
-    layer = made().double()
-    attend = on_itself(layer)
-    if not weights and isinstance(layer, MultiHeadAttention):
-        attend = functools.partial(layer)
+    attend = on_itself(LAYERS[name]().double(), **weights)
     torch.compiler.reset()
     compiled = torch.compile(attend, backend="eager", fullgraph=True, dynamic=True)
     for batch, n in ((2, 3), (4, 6), (1, 2), (2, 0), (0, 3)):

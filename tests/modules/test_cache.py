@@ -15,7 +15,6 @@ from d2lmini import (  # noqa: E402
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 either_path = pytest.mark.parametrize("need_weights", [False, True], ids=["fused", "weights"])
-in_pieces = pytest.mark.parametrize("pieces", [[1] * 6, [3, 1, 1, 1], [2, 2, 2], [1, 5], [4, 0, 2]])
 
 
 def layer(heads=4, **options):
@@ -41,40 +40,26 @@ def decode(attend, x, pieces, cache, *, mask=None, **options):
 
 
 @either_path
-@in_pieces
-@pytest.mark.parametrize("kv_heads", [4, 2, 1])
-@pytest.mark.parametrize("training", [True, False])
-def test_cached_is_uncached(pieces, kv_heads, need_weights, training):
-    attend = layer(num_kv_heads=kv_heads, bias=True).train(training)
-    x, cache = sequence(), KeyValueCache()
-    output = decode(attend, x, pieces, cache, need_weights=need_weights)
-    assert_close(output, attend(x, causal=True).output, **EXACT)
-    assert len(cache) == 6
-    assert cache.key.shape == cache.value.shape == (2, kv_heads, 6, 2)
-
-
-@either_path
-@in_pieces
-@pytest.mark.parametrize("window", [1, 2, 3, 10])
-@pytest.mark.parametrize("sinks", [0, 1, 2])
-def test_a_window_is_the_sliding_window_mask(pieces, window, sinks, need_weights):
-    attend, x, cache = layer(), sequence(), KeyValueCache(window=window, sinks=sinks)
-    output = decode(attend, x, pieces, cache, need_weights=need_weights)
-    mask = sliding_window_mask(6, window=window, sinks=sinks, like=x)
-    assert_close(output, attend(x, mask=mask).output, **EXACT)
-    assert len(cache) == min(window + sinks, 6)
-
-
-@either_path
-@in_pieces
-@pytest.mark.parametrize("window", [None, 3])
-@pytest.mark.parametrize("per_head", [False, True])
-def test_a_mask_counts_the_keys_of_the_cache(pieces, window, per_head, need_weights):
-    attend, x, cache = layer(), sequence(), KeyValueCache(window=window)
-    mask = torch.rand(2, *([4] if per_head else []), 6, 6) < 0.6
+@pytest.mark.parametrize("pieces", [[1] * 6, [3, 1, 1, 1], [2, 2, 2], [1, 5], [4, 0, 2]], ids=str)
+@pytest.mark.parametrize(
+    "kv_heads, window, sinks, mask_shape",
+    [
+        *((heads, None, 0, None) for heads in (4, 2, 1)),
+        *((4, window, sinks, None) for window in (1, 2, 3, 10) for sinks in (0, 2)),
+        *((4, window, 0, shape) for window in (None, 3) for shape in ((2, 6, 6), (2, 4, 6, 6))),
+    ],
+)
+def test_cached_is_uncached(pieces, kv_heads, window, sinks, mask_shape, need_weights):
+    """A window is the sliding window mask; a mask counts the keys of the cache."""
+    attend, x = layer(num_kv_heads=kv_heads, bias=True), sequence()
+    cache = KeyValueCache(window=window, sinks=sinks)
+    mask = None if mask_shape is None else torch.rand(mask_shape) < 0.6
     output = decode(attend, x, pieces, cache, mask=mask, need_weights=need_weights)
-    whole = mask & sliding_window_mask(6, window=window or 6, like=x)
+    whole = sliding_window_mask(6, window=window or 6, sinks=sinks, like=x)
+    whole = whole if mask is None else mask & whole
     assert_close(output, attend(x, mask=whole).output, **EXACT)
+    kept = 6 if window is None else min(window + sinks, 6)
+    assert cache.key.shape == cache.value.shape == (2, kv_heads, kept, 2)
 
 
 @either_path
@@ -126,15 +111,6 @@ def test_without_causal_the_tokens_of_one_piece_see_each_other():
     attend(x[:, :2], cache=cache)
     output = attend(x[:, 2:], cache=cache).output
     assert_close(output, attend(x[:, 2:], x).output, **EXACT)
-
-
-def test_fewer_key_value_heads_make_a_smaller_cache():
-    sizes = []
-    for kv_heads in (4, 2, 1):
-        cache = KeyValueCache()
-        layer(num_kv_heads=kv_heads)(sequence(), cache=cache)
-        sizes.append(cache.key.nbytes + cache.value.nbytes)
-    assert sizes == [2 * 2 * 6 * 8 * 8, 2 * 2 * 6 * 4 * 8, 2 * 2 * 6 * 2 * 8]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)

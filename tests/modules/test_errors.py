@@ -33,6 +33,11 @@ VALUE_ERRORS = {
         f"attend(x, mask=yes{shape})": "mask of shape … padding_mask(lengths, 5) … 2 heads"
         for shape in [(2, 5), (4, 5), (3, 1, 5), (2, 3, 5, 5), (1, 2, 2, 5, 5), (6,)]
     },
+    "attend(x, without=[2])": "without[0] = 2 is no head: there are 2, from 0 to 1",
+    "attend(x, without=[0, -1])": "without[1] must be at least 0, got -1",
+    "MultiHeadAttention(8, 4, num_kv_heads=2).to_torch()": (
+        "no grouped heads, and here 4 heads share 2 key-value"
+    ),
     # one head
     **{
         f"{module}({sizes})": said
@@ -49,6 +54,8 @@ VALUE_ERRORS = {
         for given, shape in [("x[..., :7]", "(2, 5, 7)"), ("x[0, 0]", "(8,)")]
     },
     "own(x, mask=yes(2, 5))": "mask of shape (2, 5) … (2, 5, 5)…padding_mask",
+    "ring_slices(-1, 2, causal=False)": "length must be at least 0, got -1",
+    "ring_slices(4, 0, causal=False)": "world_size must be at least 1, got 0",
     # the additive layer
     "AdditiveAttention(0, 3, 6)": "query_dim must be at least 1, got 0",
     "AdditiveAttention(4, -1, 6)": "key_dim must be at least 1, got -1",
@@ -75,6 +82,7 @@ TYPE_ERRORS = {
     "attend(x, mask=[[True]])": "mask must be a NumPy array or a PyTorch tensor",
     "attend(x, causal=1)": "causal must be True or False, got int",
     "attend(x, need_weights='no')": "need_weights must be True or False, got str",
+    "attend(x, without=[1.0])": "without[0] must be an integer, got float",
     "attend(x, cache={})": "cache must be a KeyValueCache, got dict",
     # one head
     **{
@@ -96,6 +104,8 @@ TYPE_ERRORS = {
     },
     "own(x, mask=z(5, 5))": "boolean (True = may attend), got torch.float64",
     "own(x, causal='yes')": "causal must be True or False, got str",
+    "ring_slices(4.0, 2, causal=False)": "length must be an integer, got float",
+    "ring_slices(4, 2, causal=1)": "causal must be True or False, got int",
     # the additive layer
     "AdditiveAttention(4, 3, 1.5)": "hidden_dim must be an integer, got float",
     "add(q, k.float(), v)": "key has dtype torch.float32",
@@ -112,9 +122,7 @@ ROWS += [(call, TypeError, words) for call, words in TYPE_ERRORS.items()]
 @pytest.mark.parametrize("need_weights", [False, True], ids=["fused", "weights"])
 @pytest.mark.parametrize("call, error, words", ROWS, ids=[call for call, _, _ in ROWS])
 def test_it_is_turned_away_in_words(call, error, words, need_weights):
-    def z(*shape):
-        return torch.zeros(shape, dtype=torch.float64)
-
+    z = lambda *shape: torch.zeros(shape, dtype=torch.float64)  # noqa: E731
     layer = d2lmini.MultiHeadAttention(8, 2).double()
     names = {name: getattr(d2lmini, name) for name in d2lmini.__all__}
     names |= {"torch": torch, "z": z, "yes": lambda *shape: z(*shape) == 0, "x": z(2, 5, 8)}

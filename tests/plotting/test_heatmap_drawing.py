@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
+from d2lmini.plotting import show_heatmaps
 from d2lmini.plotting._svg import number, png, tidy
-from d2lmini.plotting.theme import PALETTES, contrast
+from d2lmini.plotting.theme import PALETTES, RAMP, contrast
 from tests.plotting.reading import heatmaps, random_weights
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,11 +29,6 @@ def images(svg):
     return found
 
 
-def upright(colors):
-    """Return an image as it is seen; matplotlib may store it upside down."""
-    return colors[::-1]
-
-
 FIGURES = {
     "tokens": {"matrices": random_weights(5, 5), "xticks": list("abcde"), "label": "w"},
     "heads": {
@@ -46,73 +42,68 @@ FIGURES = {
 }
 
 
-@pytest.fixture(scope="module", params=FIGURES.values(), ids=FIGURES)
-def figure(request):
-    return heatmaps(**request.param)
-
-
-def test_a_panel_is_one_picture_with_a_pixel_for_each_cell(figure):
-    panels = images(figure.svg())
-    assert len(panels) == figure.axes.size + 1  # and the bar
-    assert figure.svg().count("image-rendering:pixelated") == len(panels)
-    for ax, colors in zip(figure.axes.flat, panels, strict=False):
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_drawing_holds_what_it_shows_and_no_more(name):
+    figure = heatmaps(**FIGURES[name])
+    drawings = {theme: figure.svg(theme) for theme in PALETTES}
+    svg, shown = drawings["light"], images(drawings["light"])
+    # A panel is one picture with a pixel for each cell; and there is the bar.
+    assert len(shown) == figure.axes.size + 1 == svg.count("image-rendering:pixelated")
+    for ax, colors in zip(figure.axes.flat, shown, strict=False):
         (image,) = ax.images
         values = image.get_array()
-        expected = (image.cmap(image.norm(values)) * 255).round().astype(int)
+        expected = (image.cmap(image.norm(values)) * 255).round().astype(int)[..., :3]
         seen = ~np.ma.getmaskarray(values)
-        assert colors.shape[:2] == values.shape
-        ways = [
-            abs(expected[..., :3] - way[..., :3])[seen].max(initial=0)
-            for way in (colors, upright(colors))
-        ]
-        assert min(ways) <= 1
-        assert colors.shape[2] == (3 if seen.all() else 4)
-
-
-def test_masked_cells_are_hatched_and_only_they(figure):
+        assert colors.shape == (*values.shape, 3 if seen.all() else 4)
+        ways = colors[..., :3], colors[::-1, :, :3]  # matplotlib may store it upside down
+        assert min(abs(expected - way)[seen].max(initial=0) for way in ways) <= 1
+    # Masked cells are hatched, and only they.
     masked = any(np.ma.getmaskarray(ax.images[0].get_array()).any() for ax in figure.axes.flat)
-    for theme in PALETTES:
-        assert ("<pattern" in figure.svg(theme)) == masked
-
-
-def test_ids_name_one_thing_each(figure):
-    ids = re.findall(r' id="([^"]*)"', figure.svg())
+    assert [("<pattern" in one) == masked for one in drawings.values()] == [True, True]
+    # Ids name one thing each.
+    ids = re.findall(r' id="([^"]*)"', svg)
     assert len(ids) == len(set(ids))
-    assert set(re.findall(r'(?:href="#|url\(#)(\w+)', figure.svg())) == set(ids)
-
-
-def test_the_dark_drawing_has_dark_ground_and_light_words(figure):
-    light, dark = PALETTES["light"], PALETTES["dark"]
-    for theme, here, there in (("light", light, dark), ("dark", dark, light)):
-        svg = figure.svg(theme)
-        assert f"fill: {here['page']}" in svg and f"fill: {here['ink']}" in svg
-        assert not any(there[name] in svg for name in ("ink", "query", "key"))
+    assert set(re.findall(r'(?:href="#|url\(#)(\w+)', svg)) == set(ids)
+    # The dark drawing has dark ground and light words.
+    for theme, there in ("light", PALETTES["dark"]), ("dark", PALETTES["light"]):
+        here = PALETTES[theme]
+        assert all(f"fill: {here[name]}" in drawings[theme] for name in ("page", "ink"))
+        assert not any(there[name] in drawings[theme] for name in ("ink", "query", "key"))
+    if name == "heads":
+        for one in drawings.values():
+            assert len(base64.b64encode(one.encode())) <= 40_000, (
+                "a notebook holds each figure four times; a third more than today is room enough"
+            )
+        assert len(figure.html()) <= 130_000, "two drawings for a page and two for a phone"
 
 
 def test_queries_and_keys_wear_their_colours_and_nothing_else_does():
-    shown = heatmaps(random_weights(2, 2), xticks=["a", "b"], annot=False)
-    svg = shown.svg()
+    svg = heatmaps(random_weights(2, 2), xticks=["a", "b"], annot=False).svg()
     for word, name in {"Keys": "key", "a": "key", "Queries": "query", "0": "query"}.items():
         assert re.search(rf"<text[^>]*fill: {PALETTES['light'][name]}[^>]*>{word}</text>", svg)
-    from d2lmini.plotting import show_heatmaps
-
     plain = show_heatmaps(np.eye(2), "Position", "Feature", show=False).svg()
     assert not any(PALETTES["light"][name] in plain for name in ("key", "query"))
 
 
-def test_numbers_in_cells_can_be_read_on_both_pages():
+@pytest.mark.parametrize("cmap", ["Reds", "viridis", "RdBu_r"])
+def test_numbers_in_cells_can_be_read_on_both_pages(cmap):
     values = np.concatenate([np.linspace(0, 1, 60), [0.001, 0.002, 0.003, 0.004]]).reshape(8, 8)
-    shown = heatmaps(values)
+    shown = heatmaps(values, cmap=cmap)
+    image = shown.axes[0, 0].images[0]
+    first = 255 * np.array(image.cmap(image.norm(values[0, :1]))[0, :3])
     for theme in PALETTES:
         svg = shown.svg(theme)
         colors = images(svg)[0][..., :3]
+        if theme == "light":
+            turned = abs(colors[0, 0] - first).max() > 1  # stored upside down, on both pages
         inks = re.findall(r"<text([^>]*)>\d\.\d\d</text>", svg)
         assert len(inks) == 64
-        lightest = colors.sum(axis=-1)
-        first, last = lightest[0].sum(), lightest[-1].sum()
-        if (first < last) == (theme == "light"):
-            colors = upright(colors)  # the first row has the smallest numbers, the last the largest
-        for ground, style in zip(colors.reshape(-1, 3) / 255, inks, strict=True):
+        grounds = (colors[::-1] if turned else colors).reshape(-1, 3) / 255
+        if cmap == "Reds":  # a weight of 0 and of 1
+            ends = [to_rgb(color) for color in RAMP[theme][::2]]
+            np.testing.assert_allclose(grounds[[0, 59]], ends, atol=0.01)
+        for ground, style in zip(grounds, inks, strict=True):
+            assert "opacity" not in style
             ink = re.search(r"fill: (#\w+)", style)
             assert contrast(to_rgb(ink[1] if ink else "#000000"), tuple(ground)) >= 4.5
 
@@ -124,10 +115,9 @@ def test_of_what_shares_a_pixel_masked_cells_do_not_count(reduce, share):
     values[:, 1000:] = np.nan
     shown = heatmaps(values, annot=False, reduce=reduce)
     colors = images(shown.svg())[0]
-    assert colors.shape[0] < 2000
-    middle = heatmaps([[0.5]]).axes[0, 0].images[0]
-    expected = (np.array(middle.cmap(share)[:3]) * 255).round()
     height, width = colors.shape[:2]
+    assert height < 2000
+    expected = (np.array(shown.axes[0, 0].images[0].cmap(share)[:3]) * 255).round()
     np.testing.assert_allclose(colors[height // 2, width // 4, :3], expected, atol=12)
     assert colors[height // 2, 3 * width // 4, 3] == 0
 
@@ -138,50 +128,19 @@ def test_the_last_bits_of_a_number_change_nothing():
     assert heatmaps(values).html() == heatmaps(noisy).html()
 
 
-def test_size_of_eight_heads():
-    shown = heatmaps(**FIGURES["heads"])
-    for theme in PALETTES:
-        assert len(base64.b64encode(shown.svg(theme).encode())) <= 40_000, (
-            "a notebook holds each figure four times; a third more than today is room enough"
-        )
-    assert len(shown.html()) <= 130_000, "two drawings for a page and two for a phone"
+def test_a_picture_comes_back_as_it_was_and_a_small_one_in_the_same_bytes_everywhere():
+    for shape in (1, 1, 3), (5, 7, 3), (3, 2, 4), (90, 70, 3):
+        colors = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+        back = matplotlib.image.imread(io.BytesIO(png(colors)))
+        np.testing.assert_array_equal((back * 255).round().astype(int), colors)
+    stored = b"\x01" + (4 * (4 * 3 + 1)).to_bytes(2, "little")  # one block: nothing to choose
+    assert stored in png(np.zeros((4, 4, 3), np.uint8))
 
 
-def test_an_unknown_theme_is_refused():
-    with pytest.raises(ValueError, match="theme must be 'light' or 'dark'; got 'night'"):
-        heatmaps(np.eye(2)).svg("night")
-
-
-# --------------------------------------------------------------------------------------- parts
-
-
-@pytest.mark.parametrize("shape", [(1, 1, 3), (5, 7, 3), (3, 2, 4), (90, 70, 3)])
-def test_a_picture_comes_back_as_it_was(shape):
-    colors = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-    back = matplotlib.image.imread(io.BytesIO(png(colors)))
-    np.testing.assert_array_equal((back * 255).round().astype(int), colors)
-
-
-def test_a_small_picture_holds_the_same_bytes_whatever_compresses_it():
-    data = png(np.zeros((4, 4, 3), np.uint8))
-    length = 4 * (4 * 3 + 1)
-    assert b"\x01" + length.to_bytes(2, "little") in data  # one stored block: nothing to choose
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (2.0, "2"),
-        (0.126, "0.13"),
-        (-0.001, "0"),
-        (12.5, "12.5"),
-        (1.005, "1"),
-        (3.1049999999, "3.1"),
-    ],
-)
-def test_lengths_have_two_decimals(value, text):
-    assert number(value) == text
-    assert number(value + 1e-12) == number(value - 1e-12)
+def test_lengths_have_two_decimals():
+    texts = {2.0: "2", 0.126: "0.13", -0.001: "0", 12.5: "12.5", 1.005: "1", 3.1049999999: "3.1"}
+    for value, text in texts.items():
+        assert number(value) == number(value + 1e-12) == number(value - 1e-12) == text
 
 
 def test_what_matplotlib_writes_is_shortened_and_its_words_are_kept():

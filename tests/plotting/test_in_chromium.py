@@ -1,6 +1,7 @@
 """The pictures as a reader sees them: light, dark, narrow, without scripts, with the keyboard."""
 
 import io
+import itertools
 
 import matplotlib.image
 import numpy as np
@@ -47,6 +48,13 @@ def picture(page):
     """Return the pixels of the image, (height, width, 3)."""
     shot = matplotlib.image.imread(io.BytesIO(page.locator("img").screenshot()))
     return (shot[..., :3] * 255).round().astype(int)
+
+
+def has_ground(page, color):
+    """See that the image is the drawing for this ground, and covers the other one."""
+    shown = picture(page)
+    for corner in (3, -3):
+        np.testing.assert_allclose(shown[corner, corner], color, atol=1)
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +116,8 @@ def colour(element, name="color"):
 def test_the_drawing_is_that_of_what_the_page_shows(page, tokens, settings, ground):
     table = AttentionExplorer(SCORES, TOKENS, KEYS)._repr_html_()
     window = page(tokens.html() + table, **settings)
-    shown = picture(window)
-    np.testing.assert_allclose(shown[3, 3], ground, atol=1)
-    np.testing.assert_allclose(shown[-3, -3], ground, atol=1)  # it covers the other one
+    has_ground(window, ground)
+    assert window.get_by_role("img", name=tokens.alt, exact=True).count() == 1
     if {"forced_colors", "java_script_enabled"}.isdisjoint(settings):  # and so are tables
         palette = PALETTES["light" if ground == LIGHT else "dark"]
         for place, name in ("tbody th", "query"), ("thead th:last-child", "key"):
@@ -118,18 +125,14 @@ def test_the_drawing_is_that_of_what_the_page_shows(page, tokens, settings, grou
             np.testing.assert_allclose(seen, 255 * np.array(to_rgb(palette[name])), atol=1)
 
 
-def test_a_drawing_turns_with_its_page(page, tokens):
+def test_a_drawing_turns_with_its_page_and_paper_is_light(page, tokens):
     """A reader changes the theme while the page is open."""
     window = page(tokens.html(), **host("#fff", "#222"))
-    np.testing.assert_allclose(picture(window)[3, 3], LIGHT, atol=1)
+    has_ground(window, LIGHT)
     window.evaluate("document.body.style.cssText = 'background:#000;color:#ddd'")
-    np.testing.assert_allclose(picture(window)[3, 3], DARK, atol=1)
-
-
-def test_paper_is_light(page, tokens):
-    window = page(tokens.html(), **host("#000", "#ddd"))
+    has_ground(window, DARK)
     window.emulate_media(media="print")
-    np.testing.assert_allclose(picture(window)[3, 3], LIGHT, atol=1)
+    has_ground(window, LIGHT)
 
 
 OLD = {
@@ -137,6 +140,7 @@ OLD = {
     ("root", 'data-theme="dark"'): DARK,
     ("root", 'theme="dark"'): DARK,
     ("around", 'data-jp-theme-light="false"'): DARK,
+    ("around", 'class="vscode-dark"'): DARK,
     ("around", 'class="vscode-high-contrast"'): DARK,
     ("around", 'class="vscode-high-contrast vscode-high-contrast-light"'): LIGHT,
 }
@@ -147,14 +151,7 @@ def test_a_browser_that_cannot_read_the_colour_of_words_knows_hosts_by_name(
     page, tokens, setting, ground
 ):
     html = tokens.html().replace("rgb(from currentColor", "rgb(not-known currentColor")
-    shown = picture(page(html, **dict([setting])))
-    np.testing.assert_allclose(shown[3, 3], ground, atol=1)
-
-
-def test_the_description_is_that_of_the_image_in_both(page, tokens):
-    for scheme in ("light", "dark"):
-        window = page(tokens.html(), scheme=scheme)
-        assert window.get_by_role("img", name=tokens.alt, exact=True).count() == 1
+    has_ground(page(html, **dict([setting])), ground)
 
 
 def test_it_is_sharp_and_looks_like_the_png(page, tokens):
@@ -192,9 +189,6 @@ def test_words_stay_inside_with_the_fonts_of_this_system(page, tokens):
         assert outside == []
 
 
-# ------------------------------------------------------------------------------------ explorer
-
-
 def table(page):
     """Return the weights that the page shows, NaN where a cell is masked."""
     cells = page.locator("tbody td").all_inner_texts()
@@ -206,67 +200,58 @@ def explorer(page):
     return page(AttentionExplorer(SQUARE, TOKENS, dimension=4)._repr_html_())
 
 
-def test_the_script_changes_nothing_by_itself(page, explorer):
-    still = page(
-        AttentionExplorer(SQUARE, TOKENS, dimension=4)._repr_html_(),
-        java_script_enabled=False,
-    )
+def test_the_script_changes_nothing_by_itself_and_computes_as_python_does(page, explorer):
+    html = AttentionExplorer(SQUARE, TOKENS, dimension=4)._repr_html_()
+    still = page(html, java_script_enabled=False)
     assert still.locator("input").count() == 0 and explorer.locator("input").count() == 3
-    cells = [page.locator("tbody td").all_inner_texts() for page in (still, explorer)]
-    assert cells[0] == cells[1]
-    remarks = [page.get_by_role("status").inner_text() for page in (still, explorer)]
-    assert remarks[0] == remarks[1]
-
-
-def test_the_script_computes_as_python_does(explorer):
+    for said in (
+        lambda page: page.locator("tbody td").all_inner_texts(),
+        lambda page: page.get_by_role("status").inner_text(),
+    ):
+        assert said(still) == said(explorer)
     causal = np.tri(4, dtype=bool)
-    for power in (-1, -0.5, 0, 0.35, 1):
+    for power, scaled, masked in itertools.product((-1, -0.5, 0, 0.35, 1), *[(True, False)] * 2):
         explorer.get_by_label("temperature").fill(str(power))
-        for scaled in (True, False):
-            explorer.get_by_label("divide by √4").set_checked(scaled)
-            for masked in (True, False):
-                explorer.get_by_label("causal mask").set_checked(masked)
-                divisor = 10**power * (2 if scaled else 1)
-                mask = causal if masked else np.ones((4, 4), bool)
-                again = AttentionExplorer(SQUARE / divisor, TOKENS, mask=mask)
-                np.testing.assert_array_equal(np.isfinite(table(explorer)), mask)
-                expected = masked_softmax(SQUARE / divisor, mask)[mask]
-                np.testing.assert_allclose(table(explorer)[mask], expected, atol=0.00501)
-                assert explorer.get_by_role("status").inner_text() == again.remark
+        explorer.get_by_label("divide by √4").set_checked(scaled)
+        explorer.get_by_label("causal mask").set_checked(masked)
+        divisor = 10**power * (2 if scaled else 1)
+        mask = causal if masked else np.ones((4, 4), bool)
+        again, found = AttentionExplorer(SQUARE / divisor, TOKENS, mask=mask), table(explorer)
+        np.testing.assert_array_equal(np.isfinite(found), mask)
+        expected = masked_softmax(SQUARE / divisor, mask)[mask]
+        np.testing.assert_allclose(found[mask], expected, atol=0.00501)
+        assert explorer.get_by_role("status").inner_text() == again.remark
 
 
 def test_it_is_used_with_the_keyboard_alone(explorer):
+    slider, status = explorer.get_by_label("temperature"), explorer.get_by_role("status")
     explorer.keyboard.press("Tab")  # the table, which can be scrolled
     explorer.keyboard.press("Tab")
     assert explorer.evaluate("document.activeElement.type") == "range"
     explorer.keyboard.press("End")
     largest = masked_softmax(SQUARE / 2 / 10).max()
-    assert f"Largest weight {largest:.2f}" in explorer.get_by_role("status").inner_text()
-    assert explorer.get_by_label("temperature").get_attribute("aria-valuetext") == "10.00"
+    assert f"Largest weight {largest:.2f}" in status.inner_text()
+    assert slider.get_attribute("aria-valuetext") == "10.00"
     explorer.keyboard.press("Home")
-    assert explorer.get_by_role("status").inner_text().endswith("and gradients vanish.")
-    assert explorer.get_by_label("temperature").get_attribute("aria-valuetext") == "0.10"
+    assert status.inner_text().endswith("and gradients vanish.")
+    assert slider.get_attribute("aria-valuetext") == "0.10"
     explorer.keyboard.press("Tab")
     explorer.keyboard.press("Tab")
     explorer.keyboard.press("Space")
     assert np.isnan(table(explorer)[0]).sum() == 3
 
 
-def test_keys_of_their_own_have_no_order_that_a_causal_mask_could_mean(page):
-    window = page(AttentionExplorer(SCORES, TOKENS, KEYS, dimension=4)._repr_html_())
-    assert window.get_by_label("causal mask").count() == 0
-    assert window.locator("input").count() == 2
-
-
 def test_several_on_one_page_and_the_script_twice(page):
+    """And keys of their own have no order that a causal mask could mean."""
     one = AttentionExplorer(SCORES, TOKENS, KEYS, dimension=4)._repr_html_()
     other = AttentionExplorer(np.eye(2), ["p", "q"])._repr_html_()
     window = page(one + other)
+    first, last = window.locator(".d2lmini-explorer").all()
+    assert first.get_by_label("causal mask").count() == 0 and first.locator("input").count() == 2
     assert window.get_by_label("temperature").count() == 2
-    window.get_by_label("temperature").last.fill("1")
-    assert (
-        window.locator("tbody td").first.inner_text() == f"{masked_softmax(SCORES / 2)[0, 0]:.2f}"
-    )
+    last.get_by_label("temperature").fill("1")
+    weights = masked_softmax(SCORES / 2)
+    assert window.locator("tbody td").first.inner_text() == f"{weights[0, 0]:.2f}"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -61,42 +61,31 @@ def build(folder, builder="html"):
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages") / "source"
-    folder.mkdir()
+    (folder / "part").mkdir(parents=True)
     (folder / "conf.py").write_text(SETTINGS)
-    (folder / "index.md").write_text(
-        "# Book\n\nNothing is drawn here.\n\n```{toctree}\npart/page\n```\n"
-    )
+    toctree = "```{toctree}\npart/page\n```\n"
+    (folder / "index.md").write_text(f"# Book\n\nNothing is drawn here.\n\n{toctree}")
     (folder / "works.bib").touch()
-    (folder / "part").mkdir()
     cells = [
         nbformat.v4.new_markdown_cell("# Page\n\nLook at {numref}`fig-weights`."),
         cell(HEATMAP, CAPTION),
         cell(AttentionTrace([1.0], [[1.0], [2.0]], [3.0, 4.0])),
         cell(AttentionExplorer(np.eye(2), ["a", "b"])),
     ]
-    notebook = nbformat.v4.new_notebook(
-        cells=cells,
-        metadata={
-            "kernelspec": {"name": "python3", "display_name": "Python 3"},
-            "language_info": {"name": "python"},
-        },
-    )
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=about)
     nbformat.write(notebook, folder / "part/page.ipynb")
     return folder
 
 
-@pytest.fixture(scope="module")
-def pages(book):
-    return build(book)
-
-
-@pytest.fixture(scope="module")
-def page(pages):
-    return BeautifulSoup((pages / "part/page.html").read_text("utf8"), "html.parser")
-
-
-def test_each_theme_has_a_file_with_the_description_and_its_size(pages, page):
-    images = page.select("figure#fig-weights .d2lmini-figure img")
+def test_a_figure_of_a_notebook_is_one_of_the_page(book):
+    pages = build(book)
+    html = (pages / "part/page.html").read_text("utf8")
+    page = BeautifulSoup(html, "html.parser")
+    figure = page.select_one("figure#fig-weights")
+    # Each theme has a file with the description and its size.
+    images = figure.select(".d2lmini-figure img")
     assert [image["class"] for image in images] == [["only-light"], ["only-dark"]]
     for image, theme in zip(images, ("light", "dark"), strict=True):
         assert image["alt"] == HEATMAP.alt and image["loading"] == "lazy"
@@ -106,22 +95,16 @@ def test_each_theme_has_a_file_with_the_description_and_its_size(pages, page):
         assert (pages / "part" / image["src"]).read_bytes() == with_face(drawn)
         phone = image.find_previous_sibling("source")
         assert "max-width" in phone["media"] and (pages / "part" / phone["srcset"]).is_file()
-
-
-def test_it_is_numbered_captioned_and_referred_to(page):
-    caption = page.select_one("figure#fig-weights > figcaption")
+    assert "data:image" not in html
+    # It is numbered, captioned and referred to; the numbers follow the picture.
+    caption = figure.find("figcaption", recursive=False)
     assert caption.text.split("#")[0].strip().startswith("Fig. 1 Weights of three words.")
     assert caption.em.text == "three"
     assert page.select_one('a[href="#fig-weights"] .std-numref').text == "Fig. 1"
-
-
-def test_the_numbers_follow_the_picture(page):
-    details = page.select_one("figure#fig-weights .d2lmini-figure > details")
+    details = figure.select_one(".d2lmini-figure > details")
     assert details.summary.text == "Show the numbers"
     assert [th.text for th in details.select("thead th")] == ["<a>", '"b"', "c"]
-
-
-def test_tables_stand_on_the_page_and_their_style_is_in_the_one_sheet(pages, page):
+    # Tables stand on the page, and their style is in the one sheet.
     for name in ("trace", "explorer"):
         (found,) = page.select(f".d2lmini-{name}")
         assert found.table and not found.find_all(["style", "script"])
@@ -132,15 +115,8 @@ def test_tables_stand_on_the_page_and_their_style_is_in_the_one_sheet(pages, pag
     assert style.count(".d2lmini-trace thead tr + tr th ") == 1 and ".only-dark" in style
     (script,) = page.select('script[src*="explorer.mjs"]')
     assert script.get("type") is None and script.has_attr("defer")  # works from a disk as well
-
-
-def test_other_pages_load_none_of_it(pages):
-    text = (pages / "index.html").read_text("utf8")
-    assert "explorer.mjs" not in text
-
-
-def test_no_data_is_left_in_the_page(pages):
-    assert "data:image" not in (pages / "part/page.html").read_text("utf8")
+    # Other pages load none of it.
+    assert "explorer.mjs" not in (pages / "index.html").read_text("utf8")
 
 
 def test_paper_gets_the_png(book):

@@ -73,48 +73,38 @@ PICTURES = {
     "lines": show_attention_lines(np.eye(2), ['"a"', "<b>"], show=False),
     "ledger": AttentionTrace([1.0], [[1.0], [2.0]], [3.0, 4.0], labels=["<a>", '"b"']).plot(),
 }
+TABLES = {
+    "trace": AttentionTrace([1.0], [[1.0], [2.0]], [3.0, 4.0], labels=["<a>", '"b"']),
+    "explorer": AttentionExplorer(np.eye(2), ["<a>", '"b"'], dimension=4),
+}
+ELSEWHERE = re.compile(r"""(?:src|href)=["'](?!data:|#)|url\((?!#|data:)|@import""")
 
 
 @pytest.mark.parametrize("shown", PICTURES.values(), ids=PICTURES)
-def test_after_the_strictest_sanitiser_a_picture_is_left_with_its_description(shown):
-    left = sanitised(shown.html())
+def test_a_picture_with_its_description_is_left_by_the_strictest_sanitiser(shown):
+    html, (width, height) = shown.html(), shown.figure.get_size_inches() * 96
+    left = sanitised(html)
     images = [attrs for tag, attrs in Tags(left).found if tag == "img"]
     assert len(images) == 1  # once, not once for each theme
     assert images[0]["src"].startswith("data:image/svg+xml;base64,")
     assert images[0]["alt"] == shown.alt
-    assert int(images[0]["width"]) == round(shown.figure.get_size_inches()[0] * 96)
+    assert (int(images[0]["width"]), int(images[0]["height"])) == (round(width), round(height))
     assert "{" not in left.replace(images[0]["src"], "").replace(images[0]["alt"], "")
-
-
-@pytest.mark.parametrize(
-    "shown",
-    [
-        AttentionTrace([1.0], [[1.0], [2.0]], [3.0, 4.0], labels=["<a>", '"b"']),
-        AttentionExplorer(np.eye(2), ["<a>", '"b"'], dimension=4),
-    ],
-    ids=["trace", "explorer"],
-)
-def test_after_it_a_table_is_left(shown):
-    left = sanitised(shown._repr_html_())
-    tags = [tag for tag, _ in Tags(left).found]
-    assert tags.count("table") == 1 and tags.count("td") > 3
-    assert "&lt;a&gt;" in shown._repr_html_() and "d2lmini" not in left
-
-
-@pytest.mark.parametrize("shown", PICTURES.values(), ids=PICTURES)
-def test_the_image_can_shrink_and_has_a_size(shown):
-    tags = Tags(shown.html()).found
-    (image,) = [attrs for tag, attrs in tags if tag == "img"]
-    (around,) = [attrs for _, attrs in tags if attrs.get("class") == "d2lmini-drawing"]
-    assert "max-width:100%;height:auto" in image["style"]
+    tags = Tags(html).found
+    (image,) = (attrs for tag, attrs in tags if tag == "img")
+    (around,) = (attrs for _, attrs in tags if attrs.get("class") == "d2lmini-drawing")
+    assert "max-width:100%;height:auto" in image["style"], "it can shrink"
     dark = around["style"].removeprefix("--dark:")
     assert re.fullmatch(r"url\(data:image/svg\+xml;base64,[\w+/=]+\)", dark)
     assert dark != f"url({image['src']})"
-    assert int(image["height"]) == round(shown.figure.get_size_inches()[1] * 96)
+    assert not ELSEWHERE.search(html + shown.svg() + shown.svg("dark"))
 
 
-def test_nothing_is_loaded_from_elsewhere():
-    pages = [shown.html() + shown.svg() + shown.svg("dark") for shown in PICTURES.values()]
-    pages.append(AttentionExplorer(np.eye(2), ["a", "b"])._repr_html_())
-    for page in pages:
-        assert not re.search(r"""(?:src|href)=["'](?!data:|#)|url\((?!#|data:)|@import""", page)
+@pytest.mark.parametrize("shown", TABLES.values(), ids=TABLES)
+def test_after_it_a_table_is_left(shown):
+    html = shown._repr_html_()
+    left = sanitised(html)
+    tags = [tag for tag, _ in Tags(left).found]
+    assert tags.count("table") == 1 and tags.count("td") > 3
+    assert "&lt;a&gt;" in html and "d2lmini" not in left
+    assert not ELSEWHERE.search(html)

@@ -22,55 +22,30 @@ def weights():
 
 def test_habits_are_means_over_the_queries_that_have_a_choice(weights):
     wall = AttentionWall(weights, WORDS)
-    places = {
-        "previous token": lambda i: i - 1,
-        "token itself": lambda i: i,
-        "first token": lambda i: 0,
-    }
-    for name, key in places.items():
-        for layer, head in np.ndindex(3, 2):
-            expected = sum(weights[layer, head, i, key(i)] for i in range(2, 6)) / 4
-            assert wall.habits[f"the {name}"][layer, head] == pytest.approx(expected)
+    for name, key in (
+        ("previous token", lambda i: i - 1), ("token itself", lambda i: i),
+        ("first token", lambda i: 0),
+    ):  # fmt: skip
+        expected = sum(weights[:, :, i, key(i)] for i in range(2, 6)) / 4
+        np.testing.assert_allclose(wall.habits[f"the {name}"], expected)
     count = (wall.habits["the previous token"] > 0.5).sum()
     assert f"the previous token: {count} heads more than half" in str(wall)
     assert "most of all layer 1, head 0 (1.00)" in str(wall)
 
 
-def test_queries_of_another_sequence_have_no_previous_token(weights):
+def test_queries_of_another_sequence_and_short_ones(weights):
     wall = AttentionWall(weights[:, :, :2, :4], ["a", "b"], WORDS[:4])
     assert list(wall.habits) == ["the first token"]
     np.testing.assert_allclose(wall.habits["the first token"], weights[:, :, :2, 0].mean(axis=-1))
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_short_sequences(n):
-    shares = AttentionWall(np.full((1, 1, n, n), 1 / n)).habits.values()
-    assert all(0 <= share[0, 0] <= 1 for share in shares)
+    for n in (1, 2, 3):
+        shares = AttentionWall(np.full((1, 1, n, n), 1 / n)).habits.values()
+        assert all(0 <= share[0, 0] <= 1 for share in shares)
 
 
 def test_it_takes_what_models_return(weights):
     batch = np.nan_to_num(weights)[:, None].repeat(2, axis=1)  # (layers, batch, heads, n, m)
     wall = AttentionWall(tuple(batch), WORDS, item=1)
     np.testing.assert_array_equal(wall.weights, batch[:, 1])
-    with pytest.raises(ValueError, match="batch of 2: give item=0"):
-        AttentionWall(tuple(batch), WORDS)
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        (
-            np.ones((1, 1, 2, 2)) * 3,
-            "between 0 and 1; got 3 to 3; scores become weights by softmax",
-        ),
-        (-np.ones((1, 1, 2, 2)), "between 0 and 1; got -1 to -1"),
-        ((None, None), "record_attention"),
-        (np.zeros((4, 4, 501, 501)), "4,016,016 numbers, and a page holds 4,000,000; give a part"),
-    ],
-)
-def test_what_is_no_set_of_weights(given, says):
-    with pytest.raises(ValueError, match=says):
-        AttentionWall(given)
 
 
 def test_a_page_for_twelve_layers_of_twelve_heads_is_small_and_alone(tmp_path):
@@ -79,8 +54,6 @@ def test_a_page_for_twelve_layers_of_twelve_heads_is_small_and_alone(tmp_path):
     assert len(page.encode()) <= 300_000, "what a mail or a page carries without a thought"
     assert "<title>&lt;b&gt;</title>" in page
     assert not re.search(r"""(?:src|href)=|url\(|@import|https?://|fetch""", page)
-    with pytest.raises(ValueError, match=r"must end in \.html; got 'wall.png'"):
-        AttentionWall(numbers).save("wall.png")
 
 
 def test_without_scripts_a_table_stays(weights):
@@ -102,17 +75,16 @@ def test_in_a_browser_it_says_and_sorts_what_python_finds(weights, chromium, tmp
     page.get_by_label("asked from").select_option("3")
     for layer, head in np.ndindex(3, 2):
         page.get_by_role("button", name=f"layer {layer}, head {head}").focus()
-        best = np.argsort(-np.nan_to_num(weights[layer, head, 3]))[:1]
-        for key in best:
-            number = f"“{wall._tokens[1][key]}” with {weights[layer, head, 3, key]:.2f}"
-            assert number in says.inner_text()
+        key = np.nanargmax(weights[layer, head, 3])
+        token = WORDS[key].replace(" ", "␣")
+        number = f"“{token}” with {weights[layer, head, 3, key]:.2f}"
+        assert number in says.inner_text()
     page.keyboard.press("Home")
     assert says.inner_text().startswith("Layer 0, head 0")
     page.get_by_role("button", name="look at the previous token").click()
     assert heads.first.get_attribute("aria-label") == "layer 1, head 0"
-    assert (
-        page.locator(".d2lmini-faint").count() == (wall.habits["the previous token"] <= 0.5).sum()
-    )
+    faint = (wall.habits["the previous token"] <= 0.5).sum()
+    assert page.locator(".d2lmini-faint").count() == faint
     painted = "e => [...e.querySelector('canvas').getContext('2d').getImageData(0, 0, 6, 6).data]"
     alpha = np.reshape(heads.first.evaluate(painted), (6, 6, 4))[..., 3]
     np.testing.assert_array_equal(alpha > 0, causal_mask(6))  # what is masked stays empty

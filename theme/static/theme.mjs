@@ -43,7 +43,8 @@ for (const name of ["localStorage", "sessionStorage"]) {
   const search = () => {
     const field = one("main .search-field input");
     if (field) field.select(), field.scrollIntoView({ block: "center" });
-    else dialog.open ? dialog.close() : dialog.showModal();
+    else if (dialog.open) dialog.close();
+    else dialog.showModal(), dialog.querySelector("input").select(); // what is typed replaces the last word
   };
   const apple = /^(Mac|iPhone)/.test(navigator.platform);
   if (apple) one(".search-button kbd").textContent = "⌘K";

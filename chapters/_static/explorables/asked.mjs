@@ -1,5 +1,6 @@
 // A sentence and all its weights, of which one token asks: the square of all of them, and the tokens in a line.
-import { make, picture, set, slider, squares, text } from "./frame.mjs";
+import { make, picture, set, slider, text } from "./frame.mjs";
+import { squares } from "./squares.mjs";
 
 /** `titles` stand above as many squares, of which the last is the one whose row is told. */
 export function askedOf(update, unit = "piece", titles = [""]) {

@@ -15,9 +15,9 @@ export function habits(rows, place) {
 export const does = ({ one, first, up }, answer) => (up > HALF ? `looks up ${answer}` : one > HALF ? "looks one token back" : first > HALF ? "rests on the first token" : "does none of the three");
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(name, what, tokens, asks, row, answer, left, chance) {
+export function sentence(name, what, tokens, asks, row, answer, left, chance, sorted, out) {
   const best = row.indexOf(Math.max(...row));
-  return `Head ${name} ${what}. From ${quoted(tokens[asks])} it looks at ${best === asks ? "itself" : quoted(tokens[best])} most, with ${row[best].toFixed(2)}. Without this head the model ${left < chance / 2 ? "only" : "still"} gives ${answer} ${left.toFixed(3)}. Open another, or sort the wall.`;
+  return `Head ${name} ${what}. From ${quoted(tokens[asks])} it looks at ${best === asks ? "itself" : quoted(tokens[best])} most, with ${row[best].toFixed(2)}. Without this head the model ${left < chance / 2 ? "only" : "still"} gives ${answer} ${left.toFixed(3)}. ${out ? "Put it back, or open another." : sorted ? "Open another, or sort by something else." : "Open another, or sort the wall."}`;
 }
 
 export async function mount(root, { tokens, file, place, chance, without, first, layer, head }) {
@@ -45,20 +45,23 @@ export async function mount(root, { tokens, file, place, chance, without, first,
     return one;
   }));
   const seen = make("p", { class: "atlas-seen", "aria-hidden": "true" });
-  const wall = wallOf(all, n, answer, { open: (one) => { out = false; open(one); if (matchMedia("(max-width: 979px)").matches) table.box.scrollIntoView(); }, look: (one) => look(one ?? now) });
+  const wall = wallOf(all, n, answer, { open: (one) => { out = false; open(one); to(root); }, look: (one) => look(one ?? now), sorted: tell });
   const key = (w) => make("i", { class: "ex-on", style: `--w:${w}` });
   const legend = make("p", { class: "atlas-legend", "aria-hidden": "true" }, "weight 0 ", ...[0, 0.25, 0.5, 0.75, 1].map(key), " 1", make("i", { class: "atlas-later" }), " comes later, not seen");
   const picture = make("div", { class: "atlas" }, arcs, line, seen, ...wall.parts, legend);
   document.querySelector(`#${root.dataset.replaces} .d2lmini-figure`).replaceWith(picture);
 
   const from = slider({ label: "asked from token", min: 1, max: n, step: 1, value: n, ends: [tokens[0].trim(), tokens[n - 1].trim()], show: (i) => `${i}, ${tokens[i - 1].trim()}`, input: () => ask(from.value - 1) });
+  const back = make("button", { type: "button" }, "Back to the wall");
+  back.addEventListener("click", leave);
+  for (const part of [root, picture]) part.addEventListener("keydown", ({ key }) => { if (key === "Escape") leave(); });
   const steps = [-1, 1].map((by) => {
     const one = make("button", { type: "button" });
     one.addEventListener("click", () => { out = false; open(all[now.at + by]); });
     return one;
   });
   const table = opened({ tokens, answer, chance, cut: () => { out = !out; open(now); }, ask });
-  root.querySelector(".ex-controls").replaceChildren(from.box, make("div", { class: "ex-buttons" }, ...steps));
+  root.querySelector(".ex-controls").replaceChildren(from.box, make("div", { class: "ex-buttons" }, ...steps, back));
   root.querySelector(".ex-controls").after(table.box);
   root.dataset.state = "ready";
   new MutationObserver(wall.paint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
@@ -66,6 +69,9 @@ export async function mount(root, { tokens, file, place, chance, without, first,
   wall.sort("layer");
   open(now);
 
+  /** Bring into view what is not, moving there if the reader likes that. */
+  function to(part) { part.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" }); }
+  function leave() { now.button.focus({ preventScroll: true }); to(now.button); }
   /** A head over the sentence. */
   function look(one) {
     const x = (i) => (920 * (i + 0.5)) / n;
@@ -75,6 +81,7 @@ export async function mount(root, { tokens, file, place, chance, without, first,
     [...line.children].forEach((word, j) => { word.style.setProperty("--w", row[j] ?? 0); set(word, { class: j === asks ? "ex-asking" : j > asks ? "ex-later" : "" }); });
     seen.textContent = `Head ${one.name} ${one.what}.`;
   }
+  function tell() { say(sentence(now.name, now.what, tokens, asks, now.rows[asks], answer, now.left, chance, wall.by() !== "layer", out)); }
   function ask(i) { asks = i; from.put(i + 1); open(now); }
   function open(one) {
     now.button.removeAttribute("aria-current");
@@ -84,6 +91,6 @@ export async function mount(root, { tokens, file, place, chance, without, first,
     look(one);
     table.show(one, asks, out);
     steps.forEach((button, i) => { const other = all[now.at + (i ? 1 : -1)]; button.hidden = !other; if (other) button.textContent = i ? `head ${other.name} →` : `← head ${other.name}`; });
-    say(sentence(one.name, one.what, tokens, asks, one.rows[asks], answer, one.left, chance));
+    tell();
   }
 }

@@ -36,8 +36,14 @@ export function slider({ label, min, max, step, value, usual, ends, show, input 
   says();
   const box = make("label", { class: "ex-slider" }, make("span", {}, `${label} `, shown), control,
     make("span", { class: "ex-ends", "aria-hidden": "true" }, make("span", {}, ends[0]),
-      ...(usual > min && usual < max ? [make("span", { class: "ex-usual", style: `--at:${(usual - min) / (max - min)}` }, "▴")] : []), make("span", {}, ends[1])));
+      ...(usual > min && usual < max ? [make("span", { class: `ex-usual${usual - min > 0.6 * (max - min) ? " ex-before" : ""}`, style: `--at:${(usual - min) / (max - min)}` }, draw("svg", { viewBox: "0 0 8 6" }, draw("path", { d: "M4 0l4 6H0z" })))] : []), make("span", {}, ends[1])));
   return { box, control, get value() { return control.valueAsNumber; }, put(x) { control.value = x; says(); } };
+}
+
+/** The first words of a text, for a menu that a phone has room for. */
+export function brief(pieces) {
+  const whole = pieces.join("");
+  return whole.length > 31 ? `${whole.slice(0, 32).replace(/[.,:]*\s\S*$/, "")} …` : whole;
 }
 
 /** A menu, and buttons of which one is chosen. */
@@ -52,15 +58,6 @@ export function switches(label, options, value, input) {
   for (const one of all) one.addEventListener("change", input);
   const labels = all.map((one, i) => make("label", { class: "ex-radio" }, one, ` ${options[i]}`));
   return { box: make("div", { class: "ex-buttons", role: "radiogroup", "aria-label": label }, ...labels), get value() { return all.findIndex((one) => one.checked); } };
-}
-
-/** Squares whose colour is a weight; where there is none they are hatched. */
-export function squares(x, y, size, rows, columns) {
-  document.getElementById("ex-hatch") ?? document.body.append(draw("svg", { class: "ex-defs", width: 0, height: 0, "aria-hidden": "true" },
-    draw("pattern", { id: "ex-hatch", width: 4, height: 4, patternUnits: "userSpaceOnUse" }, draw("path", { d: "M-1 1l2-2M0 4l4-4M3 5l2-2", "stroke-width": 0.8 }))));
-  const all = Array.from({ length: rows }, (_, i) => Array.from({ length: columns(i) }, (_, j) =>
-    draw("rect", { x: x + j * size, y: y + i * size, width: 0.92 * size, height: 0.92 * size, rx: 0.1 * size, class: "ex-square" })));
-  return { all, parts: all.flat(), show(weights) { all.forEach((row, i) => row.forEach((one, j) => { one.style.setProperty("--w", weights[i][j] ?? 0); one.classList.toggle("ex-masked", weights[i][j] == null); })); } };
 }
 
 /** The parts of an explorable: where it is drawn, its controls, the sentence beneath, and its numbers in a fold.
@@ -81,6 +78,7 @@ export function speaker(root) {
   const fold = root.querySelector(".ex-fold");
   says.after(heard);
   fold.open = false;
+  fold.querySelectorAll("caption, tfoot").forEach((part) => part.remove()); // of the start alone
   let waiting;
   return (words, rows) => {
     if (rows) fold.querySelector("tbody").replaceChildren(...rows.map(([first, ...others]) => make("tr", {}, make("th", { scope: "row" }, first), ...others.map((one) => make("td", {}, one)))));
@@ -92,21 +90,4 @@ export function speaker(root) {
       waiting = setTimeout(() => { heard.textContent = ""; }, 5000); // it stands above to be read
     }, 700);
   };
-}
-
-/** Call with the place in the drawing wherever a finger or the mouse is pressed on it. */
-export function dragged(drawing, part, move) {
-  const at = (event) => {
-    const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(drawing.getScreenCTM().inverse());
-    move(place.x, place.y);
-  };
-  // A finger that begins on it does not move the page: for a part of a drawing `touch-action` is not enough.
-  part.style.touchAction = "none";
-  part.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
-  part.addEventListener("pointerdown", (event) => {
-    event.preventDefault();
-    part.setPointerCapture(event.pointerId);
-    at(event);
-  });
-  part.addEventListener("pointermove", (event) => { if (part.hasPointerCapture(event.pointerId)) at(event); });
 }

@@ -3,18 +3,20 @@ import { heads } from "./math.mjs";
 import { choice, draw, frame, picture, set, slider, switches, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(pair, count, { output }, values) {
-  const [a, b] = pair;
-  const wanted = [a, b].map((i) => values[i]);
-  if (count === 1) return `One head has one row of weights for both questions and returns one number, ${output[0].toFixed(1)}, from which nobody can tell ${wanted.join(" and ")} apart. Give it two heads.`;
+export function sentence(pair, count, { output, weights }, names, values, tried) {
+  const [a, b] = pair, wanted = pair.map((i) => values[i]), spread = Math.min(...weights.map((row) => Math.max(row[a], row[b]))) < 0.45;
   const right = output.every((x, i) => Math.abs(x - wanted[i]) < 1);
-  return `Two heads ask for one name each and return ${output.map((x) => x.toFixed(1)).join(" and ")}${right ? `: both incomes, ${wanted.join(" and ")}. Choose other names, or go back to one head.` : ". Each head is too undecided to name its income: sharpen them."}`;
+  if (spread && !right) return `The weight is spread over all eight names, so ${count === 1 ? "one head returns" : "two heads return"} ${output.map((x) => x.toFixed(1)).join(" and ")}. Make the question${count === 1 ? "" : "s"} sharper.`;
+  if (a === b) return `Both questions ask for ${names[a]}, so one head is enough for ${count === 1 ? `the answer, ${output[0].toFixed(1)}` : `what two return, ${output.map((x) => x.toFixed(1)).join(" and ")}`}. Choose two different ones.`;
+  if (count === 1) return `One head has one row of weights for both questions and returns one number, ${output[0].toFixed(1)}, from which nobody can tell ${wanted.join(" and ")} apart. ${tried ? "No other pair of names and no sharper question would change that." : "Give it two heads."}`;
+  return `Two heads ask for one name each and return ${output.map((x) => x.toFixed(1)).join(" and ")}${right ? `: both incomes, ${wanted.join(" and ")}. Choose other names, or go back to one head.` : ". They are too undecided to name both incomes: make the questions sharper."}`;
 }
 
 export function mount(root, { names, values, pair, factor }) {
   const both = [0, 1].map((i) => choice(`${["first", "second"][i]} name`, names, pair[i], update));
   const how = switches("number of heads", ["one head", "two heads"], 0, update);
   const m = names.length, CELL = 11;
+  let tried = false; // two heads
   // The query is one vector. Two heads cut it in two; their outputs are joined again.
   const part = (y, count, kind) => [0, 1].map((which) => {
     const cells = Array.from({ length: count }, (_, i) => draw("rect", { x: i * CELL, y, width: CELL - 1, height: 14, rx: 2, class: `ex-cell ${kind}` }));
@@ -43,6 +45,7 @@ export function mount(root, { names, values, pair, factor }) {
     const asked = both.map((one) => one.value);
     const count = how.value + 1;
     const found = heads(asked, values, sharp.value, count);
+    tried ||= count === 2;
     asking.forEach(({ cells, group }, which) => {
       group.style.transform = `translateX(${count === 2 ? 86 + 190 * which : 240 + (which - 1) * m * CELL}px)`;
       cells.forEach((cell, i) => set(cell, { class: `ex-cell ex-query${i === asked[which] ? " ex-full" : ""}` }));
@@ -62,6 +65,6 @@ export function mount(root, { names, values, pair, factor }) {
       set(out, { x: right + 46 });
       out.textContent = found.output[which].toFixed(1);
     });
-    say(sentence(asked, count, found, values), names.map((name, i) => [name, found.weights.map((row) => row[i].toFixed(2)).join(" and "), values[i]]));
+    say(sentence(asked, count, found, names, values, tried), names.map((name, i) => [name, found.weights.map((row) => row[i].toFixed(2)).join(" and "), values[i]]));
   }
 }

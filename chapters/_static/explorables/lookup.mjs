@@ -1,10 +1,11 @@
 // The first page: turn the query, and watch scores, weights and output move.
 import { lookup } from "./math.mjs";
-import { draw, dragged, frame, make, picture, set, slider, sumOf, text } from "./frame.mjs";
+import { dragged } from "./dragged.mjs";
+import { draw, frame, make, picture, set, slider, sumOf, text } from "./frame.mjs";
 
 const X = 112, Y = 122, RADIUS = 102; // where 0 is, and how far the plane reaches
 const LONGEST = 6;
-const vector = (xy) => `(${xy.map((x) => x.toFixed(1).replace("-", "−")).join(", ")})`;
+const vector = (xy) => `(${xy.map((x) => (Math.round(10 * x) / 10 || 0).toFixed(1).replace("-", "−")).join(", ")})`;
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(query, keys, values, { weights, output }) {
@@ -51,10 +52,9 @@ export function mount(root, { query, keys, values }) {
 
   const degrees = (x) => `${Math.round(x)}°`.replace("-", "−");
   const start = [(Math.atan2(query[1], query[0]) * 180) / Math.PI, Math.hypot(...query)];
-  let exact = query; // until it is moved: a slider has steps
-  const moved = () => { exact = null; update(); };
-  const turn = slider({ label: "direction of the query", min: -180, max: 180, step: 1, value: start[0], usual: start[0], ends: ["−180°", "180°"], show: degrees, input: moved });
-  const long = slider({ label: "its length", min: 0, max: LONGEST, step: 0.1, value: start[1], usual: start[1], ends: ["0", "6"], show: (x) => x.toFixed(1), input: moved });
+  const turn = slider({ label: "direction of the query", min: -180, max: 180, step: 1, value: start[0], usual: start[0], ends: ["−180°", "180°"], show: degrees, input: update });
+  const long = slider({ label: "its length", min: 0, max: LONGEST, step: 0.1, value: start[1], usual: start[1], ends: ["0", "6"], show: (x) => x.toFixed(1), input: update });
+  const began = [turn.value, long.value]; // about where it starts: a slider has steps
   const say = frame(root, [left, right], turn.box, long.box);
   const sum = document.querySelector(`#${root.dataset.replaces} figcaption`);
   const terms = sum && make("span", { class: "ex-sum" });
@@ -63,14 +63,14 @@ export function mount(root, { query, keys, values }) {
     const to = [(x - X) / unit, (Y - y) / unit];
     turn.put((Math.atan2(to[1], to[0]) * 180) / Math.PI);
     long.put(Math.min(LONGEST, Math.hypot(...to)));
-    moved();
+    update();
   });
   let unit; // how long 1 is: the plane shows three rings, and six when the query is longer
   update();
 
   function update() {
     const angle = (turn.value * Math.PI) / 180;
-    const now = exact ?? [long.value * Math.cos(angle), long.value * Math.sin(angle)];
+    const now = turn.value === began[0] && long.value === began[1] ? query : [long.value * Math.cos(angle), long.value * Math.sin(angle)];
     const found = lookup(now, keys, values);
     unit = RADIUS / Math.max(3, Math.ceil(Math.hypot(...now) - 1e-9));
     for (const { r, circle } of rings) set(circle, { r: unit * r, visibility: unit * r > RADIUS + 1 ? "hidden" : "visible" });

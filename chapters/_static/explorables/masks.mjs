@@ -5,13 +5,13 @@ import { choice, draw, frame, make, picture, set, text } from "./frame.mjs";
 const two = (x) => x.toFixed(2).replace("-", "−");
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(words, asks, seen, { weights, output }) {
+export function sentence(words, asks, seen, { weights, output }, other) {
   const quoted = (word) => `“${word}”`, word = quoted(words[asks]);
   if (!seen.some(Boolean)) return `Nothing is left for ${word} to see, so its weights and its output are all 0. Click a cell of its row to show a word again.`;
-  const best = weights.indexOf(Math.max(...weights));
+  const most = Math.max(...weights), best = words.filter((_, j) => most - weights[j] < 1e-9).map(quoted), largest = best.length > 1 ? `Its largest weights, ${two(most)} each, are` : `Its largest weight, ${two(most)}, is`;
   const hidden = words.filter((_, j) => !seen[j]);
   const sees = hidden.length ? `${word} does not see ${hidden.map(quoted).join(", ")}` : `${word} sees every word`;
-  return `${sees}. Most of its weight, ${two(weights[best])}, is on ${quoted(words[best])}, and the answer has ${two(output[0])} of food and ${two(output[1])} of technology. ${hidden.length ? "Choose another word, or the other sentence." : `Hide ${quoted(words[best])} from it, and look who takes over.`}`;
+  return `${sees}. ${largest} on ${best.join(" and ")}, and the answer has ${two(output[0])} of food and ${two(output[1])} of technology. ${hidden.length ? `Choose another word, or ${other ? "go back to the first" : "the other"} sentence.` : `Hide ${best[0]} from it, and look who takes over.`}`;
 }
 
 export function mount(root, { sentences, embedding, components }) {
@@ -93,7 +93,7 @@ export function mount(root, { sentences, embedding, components }) {
       number.textContent = two(output[i]);
     });
     const hidden = mask.flat().filter((seen) => !seen).length, number = (x, j) => (mask[asks][j] ? two(x) : "–");
-    say((hidden ? `${hidden} of ${words.length ** 2} cells are hidden. ` : "") + sentence(words, asks, mask[asks], found[asks]),
+    say((hidden ? `${hidden} of ${words.length ** 2} cells are hidden. ` : "") + sentence(words, asks, mask[asks], found[asks], which.value),
       words.map((word, j) => [word, number(scores[j], j), number(scaled[j], j), number(weights[j], j)]));
   }
 }

@@ -1,16 +1,7 @@
 // Chapter 1: type a name as you heard it; the eight bars answer at each key press. Chapter 10 adds the learned scores.
 import { mix, softmax, trigramScores } from "./math.mjs";
+import { sentence } from "./answered.mjs";
 import { draw, frame, make, picture, set, slider, sumOf, switches, text } from "./frame.mjs";
-
-/** What a reader sees, in words, and what it was by trigrams; the build writes the first of these sentences. */
-export function sentence(asked, names, scores, weights, output, before) {
-  const best = weights.indexOf(Math.max(...weights));
-  const was = before ? ` (by trigrams ${before[best].toFixed(2)})` : "";
-  const out = output.toFixed(1);
-  if (Math.max(...scores) === 0) return `${asked.trim() ? `No three letters in a row of “${asked}” occur in a stored name` : "Nothing is typed"}, so all eight weigh the same and the answer is the plain average, ${out}. Type a part of a name.`;
-  if (weights[best] > 0.95) return `“${asked}” is answered by ${names[best]}, with ${weights[best].toFixed(2)} of the weight${was}, and the answer is ${out}. Leave out letters until a second name joins in, or raise the temperature.`;
-  return `“${asked}” fits ${names[best]} best, with ${weights[best].toFixed(2)} of the weight${was}, and the answer is ${out}. Type on, and see who gains.`;
-}
 
 export function mount(root, { asked, names, values, temperature }, learned) {
   // Where there is room, thin lines ask each key, and what each value gives is as thick as its weight.

@@ -3,14 +3,15 @@ import { leftOutError, mix, smooth, softmax } from "./math.mjs";
 import { draw, frame, picture, set, slider, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(width, year, level, error) {
+export function sentence(width, year, level, error, least, moved) {
   const start = `With a width of ${width.toFixed(1)} years the answer for ${year} is ${level.toFixed(0)}. If every year is estimated from the others alone, the error is ${error.toFixed(0)}.`;
   if (width < 1) return `${start} The line chases single years. Make it wider.`;
   if (width > 8) return `${start} The line has forgotten that the flow fell around 1899. Make it narrower.`;
-  return `${start} The line shows the fall around 1899. Is there a width with a smaller error?`;
+  return `${start} The line shows the fall around 1899${moved && error < least + 0.5 ? ", and no width has an error that is smaller by 1." : ". Is there a width with a smaller error?"}`;
 }
 
-export function mount(root, { years, flow, width, year, means }) {
+export function mount(root, { years, flow, width, year, means, least }) {
+  let moved = false; // the width
   const x = (at) => 44 + ((at - years[0]) / 99) * 420;
   const y = (level) => 230 - ((level - 400) / 1000) * 205;
   const line = draw("polyline", { class: "ex-output ex-trail" }), asks = draw("line", { y1: 24, y2: 318, class: "ex-line ex-query" });
@@ -23,12 +24,14 @@ export function mount(root, { years, flow, width, year, means }) {
     ...years.map((at, i) => draw("circle", { cx: x(at), cy: y(flow[i]), r: 2.5, class: "ex-value" })), line, point, name,
     draw("line", { x1: 44, x2: 464, y1: 318, y2: 318, class: "ex-grid" }), ...bars, title);
   const wide = slider({ label: "width in years", min: Math.log10(0.3), max: Math.log10(50), step: 0.01, value: Math.log10(width), usual: Math.log10(width), ends: ["0.3", "50"],
-    show: (at) => (10 ** at).toFixed(1), input: () => update() });
+    show: (at) => (10 ** at).toFixed(1), input: () => { moved = true; update(); } });
   const when = slider({ label: "the year that asks", min: years[0], max: years[99], step: 1, value: year, usual: year, ends: [years[0], years[99]], show: String, input: () => update() });
+  const began = wide.value;
   const say = frame(root, [drawing], when.box, wide.box);
-  update(width);
+  update();
 
-  function update(now = 10 ** wide.value) {
+  function update() {
+    const now = wide.value === began ? width : 10 ** wide.value; // a slider has steps
     const at = when.value, weights = softmax(years.map((one) => -((one - at) ** 2) / (2 * now ** 2))), most = Math.max(...weights);
     const [level] = mix(weights, flow.map((one) => [one]));
     set(line, { points: smooth(years, flow, now).map((one, i) => `${x(years[i]).toFixed(1)},${y(one).toFixed(1)}`).join(" ") });
@@ -38,6 +41,6 @@ export function mount(root, { years, flow, width, year, means }) {
     name.textContent = at;
     bars.forEach((bar, i) => set(bar, { y: 318 - (44 * weights[i]) / most, height: (44 * weights[i]) / most }));
     title.textContent = `largest weight ${most.toFixed(2)}`;
-    say(sentence(now, at, level, leftOutError(years, flow, now)));
+    say(sentence(now, at, level, leftOutError(years, flow, now), least, moved));
   }
 }

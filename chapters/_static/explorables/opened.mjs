@@ -1,5 +1,6 @@
 // A head of the atlas, opened as the table of chapter 1: query, keys, weights, values, output; and its whole picture.
-import { draw, make, picture, set, squares, text } from "./frame.mjs";
+import { draw, make, picture, set, text } from "./frame.mjs";
+import { squares } from "./squares.mjs";
 
 export function opened({ tokens, answer, chance, cut, ask }) {
   const n = tokens.length, names = tokens.map((token) => token.trim());

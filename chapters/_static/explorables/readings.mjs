@@ -1,7 +1,7 @@
 // Chapter 7: any of the 270 heads of a language model beside one that looks back, on any of the stored texts, asked from any piece.
 import { rowsOf } from "./math.mjs";
 import { askedOf } from "./asked.mjs";
-import { choice, frame, slider } from "./frame.mjs";
+import { brief, choice, frame, slider } from "./frame.mjs";
 
 const name = (piece) => `“${piece.trim()}”`;
 
@@ -9,11 +9,11 @@ const name = (piece) => `“${piece.trim()}”`;
 export function sentence(pieces, layer, head, asks, row) {
   const best = row.indexOf(Math.max(...row));
   const start = `In head ${layer + 1}.${head + 1}, ${name(pieces[asks])} takes ${row[best].toFixed(2)} from ${name(pieces[best])}`;
-  const before = pieces.slice(0, asks).lastIndexOf(pieces[asks]);
+  const before = pieces.slice(0, asks).lastIndexOf(pieces[asks]), again = pieces.some((one, i) => pieces.indexOf(one) < i);
   if (asks === 0) return `${start}, because there is nothing else to see. Ask from a later piece.`;
   if (row[best] < 0.3) return `${start}, so it mixes many pieces. Try another layer.`;
-  if (before >= 0 && best === before + 1) return `${start}, the piece that followed when it stood there before. Ask from another piece, or try head 17.1.`;
-  if (best === 0) return `${start}, the first piece, on which a head rests that finds nothing. Ask from a piece that has stood there before.`;
+  if (before >= 0 && best === before + 1) return `${start}, the piece that followed when it stood there before. Ask from another piece${layer === 16 && head === 0 ? "" : ", or try head 17.1"}.`;
+  if (best === 0 && asks > 1) return `${start}, the first piece, on which a head rests that finds nothing. ${before >= 0 ? `Yet ${name(pieces[asks])} has stood there before: try another head.` : again ? "Ask from a piece that has stood there before." : "No piece of this text comes twice. Choose another text."}`;
   if (best === asks - 1) return `${start}, the piece just before it. Does it do so from every piece?`;
   if (best === asks) return `${start}, that is, from itself. Ask from another piece.`;
   return `${start}. Ask from other pieces: is there a rule?`;
@@ -21,7 +21,7 @@ export function sentence(pieces, layer, head, asks, row) {
 
 export function mount(root, { texts, layer, head, beside, before, rows }) {
   const called = (l, h) => `head ${l + 1}.${h + 1}`, files = new Map(), asked = askedOf(() => update(), "piece", [called(...beside), ""]);
-  const which = choice("text", texts.map(({ pieces }) => { const whole = pieces.join(""); return whole.length > 36 ? `${whole.slice(0, 34)}…` : whole; }), 0, () => begin());
+  const which = choice("text", texts.map(({ pieces }) => brief(pieces)), 0, () => begin());
   const place = (label, max, value) => slider({ label, min: 1, max, step: 1, value, usual: value, ends: ["1", `${max}`], show: String, input: () => update() });
   const layers = place("layer", 30, layer + 1), heads = place("head", 9, head + 1);
   const say = frame(root, asked.parts, which.box, layers.box, heads.box, asked.place);

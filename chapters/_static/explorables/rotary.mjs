@@ -3,9 +3,11 @@ import { dot, rotary } from "./math.mjs";
 import { draw, frame, picture, set, slider, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(place, distance, score) {
+export function sentence(place, distance, score, largest) {
   const start = `The query stands at ${place + distance} and the key at ${place}, so the score is ${score.toFixed(2).replace("-", "−")}.`;
   if (distance === 0) return `${start} At the same place both are turned alike, and the score is that of the vectors as they are. Move the query away.`;
+  if (distance !== 2) return `${start} ${score < largest ? "" : "No distance has a larger one. "}${place === 1 ? "With the distance the score has changed. Move both: does it stay?" : `It would be the same at any other place of the key.${score < largest ? " Which distance has the largest?" : ""}`}`;
+  if (place !== 1) return `${start} The arrows have turned, the angle between them is that of the dashed ghost, and the score has stayed. Now change the distance.`;
   return `${start} Move both through the text: the arrows turn, and the score stays. Then change the distance.`;
 }
 
@@ -23,6 +25,7 @@ export function mount(root, { query, key, base, furthest }) {
   });
   const scoreAt = (place, distance) => dot(rotary(query, place + distance, base), rotary(key, place, base));
   const x = (distance) => 20 + (distance / furthest) * 150, y = (score) => 104 - 38 * score;
+  const largest = Math.max(...Array.from({ length: furthest + 1 }, (_, distance) => scoreAt(1, distance))) - 1e-9;
   const point = draw("circle", { r: 6 });
   const shown = text(170, 20, "", { class: "ex-large", "text-anchor": "end" });
   const line = Array.from({ length: 10 * furthest + 1 }, (_, i) => `${x(i / 10).toFixed(1)},${y(scoreAt(0, i / 10)).toFixed(1)}`);
@@ -54,6 +57,6 @@ export function mount(root, { query, key, base, furthest }) {
     }
     set(point, { cx: x(distance), cy: y(score) });
     shown.textContent = score.toFixed(2).replace("-", "−");
-    say(sentence(place, distance, score));
+    say(sentence(place, distance, score, largest));
   }
 }

@@ -9,6 +9,7 @@ const wordsOf = (typed) => typed.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(pieces, head, asks, row) {
+  if (pieces.length < 3) return `${START} and ${END} stand around what is typed, and nothing is. Type a word.`;
   const order = row.map((_, j) => j).sort((a, b) => row[b] - row[a]), [best, second] = order;
   const named = (j) => (j === asks ? "itself" : `“${pieces[j]}”`);
   return `In head 1.${head + 1}, “${pieces[asks]}” takes ${row[best].toFixed(2)} from ${named(best)} and ${row[second].toFixed(2)} from ${named(second)}. Change a word, or try another head.`;

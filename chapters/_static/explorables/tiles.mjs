@@ -6,12 +6,12 @@ const ln = (x) => `ln ${Number(x.toFixed(2))}`;
 const kept = (largest, total, mixed) => [`M = ${ln(Math.exp(largest))}`, `s = ${Number(total.toFixed(2))}`, `o = ${Number(mixed.toFixed(1))}`];
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(read, count, size, { total, mixed, output, fade }) {
+export function sentence(read, count, size, { total, mixed, output, fade }, changed) {
   const tiles = count === 1 ? "The only tile is read" : `${read} of ${count} tiles ${read === 1 ? "is" : "are"} read`;
   const start = `${tiles}. The sum is ${total.toFixed(2)}, the mixed values are ${mixed.toFixed(1)}, and the output so far is ${output.toFixed(2)}.`;
   const faded = read > 1 && fade < 1 ? ` What was read before has faded to ${fade.toFixed(2)}, since a larger score has come.` : "";
   if (read < count) return `${start}${faded} Read on, and watch the bars.`;
-  return `${start}${faded} It is exact, ${size === 4 ? "but all scores were held at once. Choose smaller tiles." : `with ${size === 1 ? "one score" : "two scores"} at a time. Change the last score.`}`;
+  return `${start}${faded} It is exact, ${size === 4 ? "but all scores were held at once. Choose smaller tiles." : `with ${size === 1 ? "one score" : "two scores"} at a time. ${changed ? "Does another size of the tiles give the same?" : "Change the last score."}`}`;
 }
 
 export function mount(root, { powers, values, size }) {
@@ -65,6 +65,6 @@ export function mount(root, { powers, values, size }) {
     });
     joined.show(middle, kept(step.largest, step.total, step.mixed));
     out.textContent = Number(step.output.toFixed(2));
-    say(sentence(read.value, steps.length, width, step), steps.map((one, i) => [width * (i + 1), ln(Math.exp(one.largest)), one.total.toFixed(2), one.mixed.toFixed(1), one.output.toFixed(2)]));
+    say(sentence(read.value, steps.length, width, step, latest.value !== powers[n - 1]), steps.map((one, i) => [width * (i + 1), ln(Math.exp(one.largest)), one.total.toFixed(2), one.mixed.toFixed(1), one.output.toFixed(2)]));
   }
 }

@@ -1,19 +1,19 @@
 // Chapter 7: the score of one key in head 19.7 as a sum over all that wrote into its vector.
-import { choice, draw, frame, make, picture, set, slider, text } from "./frame.mjs";
+import { brief, choice, draw, frame, make, picture, set, slider, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(tokens, key, weight, lead, parts) {
   const [best, most] = parts[0];
   const start = `Head 19.7 gives ${weight.toFixed(2)} to “${tokens[key].trim()}”, whose score is ${Math.abs(lead).toFixed(1)} ${lead < 0 ? "below" : "above"} the mean of the other keys`;
-  if (lead < 0) return `${start}. Choose a key with more weight, and see who told the head.`;
+  if (lead < 0 || weight < 0.05) return `${start}. Choose a key with more weight, and see who told the head.`;
   if (best === "17.1" && most > lead / 2) return `${start}, and head 17.1 adds ${most.toFixed(1)} to that. Choose another key, or a text with nothing to look up.`;
-  return `${start}. The largest part, ${most.toFixed(1)}, is by ${best.startsWith("network") || best === "embedding" ? `the ${best}` : `head ${best}`}. Is it 17.1 wherever a token is found?`;
+  return `${start}. The largest part, ${most.toFixed(1)}, is by ${best === "embedding" ? "the embedding" : best.startsWith("network") ? best.replace("network", "the network of layer") : `head ${best}`}. ${best === "17.1" ? "Who gives the rest?" : "Is it 17.1 wherever a token is found?"}`;
 }
 
 export function mount(root, { texts, twenty }) {
   // The parts of one lead at the left; at the right twenty lookups, head 17.1 as a dot, and below them the key that is chosen.
   const wide = matchMedia("(min-width: 640px)").matches, LEFT = 104, ZERO = 172, UNIT = 7.4, X = (lead) => 494 + 6.6 * lead, HERE = 206;
-  const which = choice("text", texts.map(({ tokens }) => { const whole = tokens.join(""); return whole.length > 44 ? `…${whole.slice(-43)}` : whole; }), 0, () => begin());
+  const which = choice("text", texts.map(({ tokens }) => brief(tokens)), 0, () => begin());
   const rows = Array.from({ length: 7 }, (_, i) => {
     const y = 44 + 27 * i;
     return { name: text(LEFT, y, "", { "text-anchor": "end" }), bar: draw("rect", { y: y - 12, height: 15, rx: 2 }), number: text(0, y, "") };

@@ -1,5 +1,6 @@
 // Chapter 4: the training of three projections, step by step, from noise to a diagonal.
-import { draw, frame, make, picture, set, slider, squares, text } from "./frame.mjs";
+import { draw, frame, make, picture, set, slider, text } from "./frame.mjs";
+import { squares } from "./squares.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(step, found, right) {
@@ -7,7 +8,7 @@ export function sentence(step, found, right) {
     : `Before the first step the letters find ${found.toFixed(2)} of their partners and name ${right.toFixed(2)} of the digits.`;
   if (found > 0.95) return `${start} The weights lie on the diagonal, since each letter looks at its partner's card. Go back, and look when it appeared.`;
   if (found > 0.25) return `${start} A diagonal begins to show. Are the darkest squares right already?`;
-  return `${start} The rows are noise. Let it learn, and watch whether finding or reading comes first.`;
+  return `${start} ${step ? "The rows are hardly more than noise. Go on" : "The rows are noise. Let it learn"}, and watch whether finding or reading comes first.`;
 }
 
 export function mount(root, { steps, weights, found, right, tokens }) {

@@ -1,17 +1,20 @@
 // Chapter 2: the temperature and three scores; the output glides in the triangle, and its path stays.
 import { mix, softmax } from "./math.mjs";
-import { dragged, draw, frame, make, picture, set, slider, text } from "./frame.mjs";
+import { dragged } from "./dragged.mjs";
+import { draw, frame, make, picture, set, slider, text } from "./frame.mjs";
 
 const place = ([x, y]) => [24 + 42 * x, 288 - 42 * y];
-const NAMES = ["A", "B", "C"];
+const NAMES = ["A", "B", "C"], COLDEST = -1.5;
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(weights) {
-  const most = Math.max(...weights), best = NAMES[weights.indexOf(most)];
+export function sentence(weights, scores, coldest) {
+  const most = Math.max(...weights), best = NAMES[weights.indexOf(most)], top = Math.max(...scores), tied = NAMES.filter((_, i) => scores[i] === top);
   const start = `With the weights ${weights.map((w) => w.toFixed(2)).join(", ")} the point`;
+  if (tied.length === 3) return `${start} is the mean of the values. The scores are equal, so no temperature can choose: move one of them.`;
   if (most > 0.99) return `${start} sits in the corner ${best}, where moving a score hardly moves it. Raise the temperature.`;
-  if (most < 0.4) return `${start} is near the mean of the values. Lower the temperature, or move one score.`;
-  return `${start} leans to ${best}. Lower the temperature and watch the path into a corner.`;
+  if (most - Math.min(...weights) < 0.1) return `${start} is near the mean of the values. Lower the temperature, or move one score.`;
+  if (tied.length === 2) return `${start} is as near to ${tied.join(" as to ")}, since their scores are equal. No temperature can choose: move one of the two.`;
+  return `${start} leans to ${best}. ${coldest ? "It cannot get colder: move one score" : "Lower the temperature"} and watch the path into a corner.`;
 }
 
 export function mount(root, { scores, values }) {
@@ -29,7 +32,7 @@ export function mount(root, { scores, values }) {
     draw("polygon", { points: corners.join(" "), class: "ex-area" }),
     ...corners.flatMap(([x, y], i) => [draw("circle", { cx: x, cy: y, r: 5, class: "ex-value" }), text(x, y + (i ? 22 : -12), NAMES[i], { class: "ex-value", "text-anchor": "middle" })]),
     whole, trail, point, hand, text(350, 30, "weights", { class: "ex-weight" }), ...bars.flatMap((bar) => bar.parts));
-  const warm = slider({ label: "temperature", min: -1.5, max: 2, step: 0.02, value: 0, usual: 0, ends: ["0.03", "100"],
+  const warm = slider({ label: "temperature", min: COLDEST, max: 2, step: 0.02, value: 0, usual: 0, ends: ["0.03", "100"],
     show: (x) => Number((10 ** x).toPrecision(2)).toString(), input: update });
   const each = scores.map((score, i) => slider({ label: `score of ${NAMES[i]}`, min: -3, max: 3, step: 0.1, value: score, usual: score, ends: ["−3", "3"],
     show: (x) => x.toFixed(1).replace("-", "−"), input: update }));
@@ -58,6 +61,7 @@ export function mount(root, { scores, values }) {
     set(trail, { points: path.join(" ") });
     for (const part of [point, hand]) set(part, { cx: x, cy: y });
     bars.forEach(({ bar, share }, i) => { set(bar, { width: 70 * weights[i] }); share.textContent = weights[i].toFixed(2); });
-    say(sentence(weights), NAMES.map((name, i) => [name, each[i].value.toFixed(1).replace("-", "−"), weights[i].toFixed(2), `(${values[i].join(", ")})`]));
+    const scores = each.map((one) => one.value);
+    say(sentence(weights, scores, warm.value <= COLDEST), NAMES.map((name, i) => [name, each[i].value.toFixed(1).replace("-", "−"), weights[i].toFixed(2), `(${values[i].join(", ")})`]));
   }
 }

@@ -4,7 +4,8 @@ import { make, set } from "./frame.mjs";
 const HEADS = 9;
 export const HALF = 0.5;
 
-export function wallOf(all, n, answer, { open, look }) {
+export function wallOf(all, n, answer, { open, look, sorted }) {
+  let by;
   const SORTS = [["layer", "by layer", ""], ["one", "looks one back", "give the token before more than half"], ["first", "rests on the first token", "give the first token more than half"],
     ["up", `looks up ${answer}`, `give ${answer} more than half in the last row`], ["need", `matters for ${answer}`, ""]];
   const told = make("p", { class: "atlas-told", role: "status" });
@@ -31,7 +32,7 @@ export function wallOf(all, n, answer, { open, look }) {
     event.preventDefault();
     if (rows[at + step]) { rove(rows[at + step]); rows[at + step].focus(); }
   });
-  return { parts: [sorts, wall, told], paint, rove, sort };
+  return { parts: [sorts, wall, told], paint, rove, sort, by: () => by };
 
   /** Each picture in the ramp of this theme, which a probe in the page tells. */
   function paint() {
@@ -49,6 +50,7 @@ export function wallOf(all, n, answer, { open, look }) {
     button.tabIndex = 0;
   }
   function sort(key) {
+    by = key;
     const [, words, does] = SORTS.find(([one]) => one === key), places = new Map(all.map(({ button }) => [button, button.getBoundingClientRect()]));
     [...all].sort((a, b) => b[key] - a[key] || a.at - b.at).forEach(({ button }) => wall.append(button));
     wall.classList.toggle("atlas-layers", key === "layer");
@@ -60,5 +62,6 @@ export function wallOf(all, n, answer, { open, look }) {
       const old = places.get(button), place = button.getBoundingClientRect();
       if (old.width && (old.x !== place.x || old.y !== place.y)) button.animate([{ transform: `translate(${old.x - place.x}px,${old.y - place.y}px)` }, {}], { duration: 500, easing: "cubic-bezier(.3,0,.1,1)" });
     }
+    sorted();
   }
 }
