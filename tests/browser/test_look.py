@@ -158,7 +158,8 @@ BROKEN = """() => {
         if (!line.checkVisibility()) continue;
         const texts = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
         const room = line.getBoundingClientRect().width - 40;
-        for (let node; (node = texts.nextNode());) for (const word of node.data.matchAll(/\\w+(?:\\.\\d\\w*)?/g)) {
+        const words = /\\w+(?:\\.\\d\\w*)?/g;
+        for (let node; (node = texts.nextNode());) for (const word of node.data.matchAll(words)) {
             const range = new Range();
             range.setStart(node, word.index);
             range.setEnd(node, word.index + word[0].length);
