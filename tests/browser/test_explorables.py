@@ -215,8 +215,9 @@ def test_without_its_file_the_wall_is_a_picture(visit):
 
 
 def test_without_scripts_the_numbers_are_there(visit, built):
+    pages = {page: checks.soup(built / f"{page}.html") for page in {*PAGES.values()}}
     for name, page in PAGES.items():
-        found = checks.soup(built / f"{page}.html").select_one(f"[data-explorable={name}]")
+        found = pages[page].select_one(f"[data-explorable={name}]")
         assert found.select(".ex-fold[open] > .ex-numbers td"), name
         assert not found.select("input, button"), name
     tab = visit(PAGES["names"], java_script_enabled=False).tab
