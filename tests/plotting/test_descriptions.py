@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from d2lmini.plotting import show_heatmaps
+from d2lmini.plotting import AttentionTrace, show_heatmaps
 from d2lmini.plotting._describe import describe_panel
 from tests.comparing import many
 from tests.plotting.reading import heatmaps, random_weights, words
@@ -167,3 +167,27 @@ def test_one_small_panel_has_a_folded_table_of_its_numbers():
     assert '<th scope="row">␣d</th><td>1.00</td><td>masked</td>' in html
     for shape in (13, 12), (1, 2, 3, 3):
         assert "<details>" not in heatmaps(random_weights(*shape)).html()
+
+
+LARGE = {
+    "one": ([[1e300, 1.0]], "from about 0 to 1e+300. Strongest key per query: 0 → 0 (1e+300)."),
+    "signed": ([[-1e300, 1e300]], "largest value 1e+300 at query 0, key 1, smallest −1e+300 at"),
+    "whole": ([[2**62, 1]], "Strongest key per query: 0 → 0 (4.61e+18)."),
+    "equal": ([[2**62, 2**62, 1]], "0 → 0 and 1 equally (4.61e+18 each)."),
+    "many rows": (np.diag([1e300] * 9), "(1e+300)|value 1e+300 at"),
+}
+
+
+@pytest.mark.parametrize(("values", "said"), LARGE.values(), ids=LARGE)
+def test_very_large_numbers_are_drawn_and_told_with_a_power(values, said):
+    for annot in (False, "auto"):
+        shown = heatmaps(values, annot=annot)
+        assert any(part.lower() in shown.alt.lower() for part in said.split("|"))
+        assert not re.search(r"→ {2}|\d{15}|nan|inf", shown.alt + shown._more)
+        assert max(map(len, words(shown))) <= 10
+    assert shown.svg("light") != shown.svg("dark") and shown.png()
+
+
+def test_a_ledger_of_very_large_numbers():
+    trace = AttentionTrace([1e100], [[1e100], [1.0]], [1, 2])
+    assert "1e+200" in str(trace) and trace.plot(show=False).figure.get_size_inches()[0] <= 6.4

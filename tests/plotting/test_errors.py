@@ -55,25 +55,19 @@ VALUE_ERRORS = {
     "heatmaps(np.ones((1, 64, 9, 9)))": r"64 columns.*matrices\[:, :32\]",
     "heatmaps(EYE, xticks=['a'])": "got 1 key label for 3 keys",
     "heatmaps(EYE, yticks=list('ab'))": "yticks: got 2 query labels for 3 queries",
-    "heatmaps(SIX, titles=['a', 'b'])": (
-        r"titles has 2 entries; give 3 \(one per column\) or 6 \(one per panel\)"
-    ),
+    "heatmaps(SIX, titles=['a', 'b'])": r"has 2 entries; give 3 \(one per column\) or 6 \(one",
     "heatmaps(SIX, titles=[])": "titles has 0 entries; give 3",
     "heatmaps(SIX, titles=list('abcdefg'))": "titles has 7 entries; give 3",
     "heatmaps(SIX, titles=[list('abc')])": "titles has 1 row for 2 rows of panels",
     "heatmaps(SIX, titles=[list('abc'), ['d']])": r"titles\[1\] has 1 title for 3 columns of",
     "heatmaps(SIX, row_titles=list('abc'))": "row_titles has 3 entries for 2 rows of panels",
     "heatmaps(EYE, alt=' ')": "alt is empty",
-    "heatmaps(EYE, mask=np.ones((2, 5), bool))": (
-        r"mask of shape \(2, 5\) does not broadcast to matrices of shape \(1, 1, 3, 3\);.*\(3, 3\)"
-    ),
+    "heatmaps(EYE, mask=np.ones((2, 5), bool))": r"\(2, 5\) does not broad.*\(1, 1, 3, 3\);.*\(3",
     "heatmaps(EYE, mask=YES[None, None, None])": "broadcast",
     "heatmaps(EYE, mask='causl')": "'causal'; got 'causl'",
     "heatmaps(EYE, mask=[[True], [True, False]])": "mask: .*one shape",
     "heatmaps(EYE, annot='.2f')": "True, False or 'auto'; got '.2f'",
-    "heatmaps(np.eye(60), annot=True, vmax=3)": (
-        "annot=True needs cells .* inches wide; 1 x 60 keys leave"
-    ),
+    "heatmaps(np.eye(60), annot=True, vmax=3)": "needs cells .* wide; 1 x 60 keys leave",
     "heatmaps(EYE, vmin=2, vmax=1)": "vmin must be below vmax; the scale would go from 2 to 1$",
     "heatmaps(EYE, vmin=2)": "from 2 to 1; give both",
     "heatmaps(EYE, vmax=np.nan)": "vmax must be finite; got nan",
@@ -88,12 +82,8 @@ VALUE_ERRORS = {
     "show_heatmaps(EYE, 'x' * 200)": r"1 column of panels does not fit .* in 6\.4 inches",
     "heatmaps(EYE).svg('night')": "theme must be 'light' or 'dark'; got 'night'",
     "show_attention_lines(np.ones(3), TOKENS)": "^weights .*got 1-D",
-    "show_attention_lines([[-1.0, 3.0]], ['q'], ['a', 'b'])": (
-        "between 0 and 1; got -1 to 3; are these scores, before the softmax"
-    ),
-    "show_attention_lines(np.eye(65), [''] * 65)": (
-        "65 queries and 65 keys; more than 64 lines .* use show_heatmaps"
-    ),
+    "show_attention_lines([[-1.0, 3.0]], ['q'], ['a', 'b'])": "got -1 to 3; are these",
+    "show_attention_lines(np.eye(65), [''] * 65)": "65 queries and 65 .* use show_h",
     "show_attention_lines(EYE, ['a'])": "queries: got 1 query label for 3 queries",
     "show_attention_lines(EYE, TOKENS, ['c'])": "keys: got 1 key label for 3 keys",
     "show_attention_lines(EYE, TOKENS, query=3)": "query = 3: there are 3, from 0 to 2",
@@ -110,15 +100,11 @@ VALUE_ERRORS = {
     "AttentionExplorer([[np.inf, 0]], ['a'], ['b', 'c'])": r"^scores has \+inf",
     "AttentionExplorer(np.ones(2), ['a'], ['b', 'c'])": "^scores must have shape",
     "AttentionExplorer([[1e301, 0]], ['a'], ['b', 'c'])": "^scores has numbers as large",
-    "AttentionWall(np.ones((1, 1, 2, 2)) * 3)": (
-        "between 0 and 1; got 3 to 3; scores become weights by softmax"
-    ),
+    "AttentionWall(np.ones((1, 1, 2, 2)) * 3)": "1; got 3 to 3; scores become weights",
     "AttentionWall(-np.ones((1, 1, 2, 2)))": "between 0 and 1; got -1 to -1",
     "AttentionWall((None, None))": "record_attention",
     "AttentionWall(np.ones((1, 2, 1, 3, 3)) / 3)": "batch of 2: give item=0",
-    "AttentionWall(np.zeros((4, 4, 501, 501)))": (
-        "4,016,016 numbers, and a page holds 4,000,000; give a part"
-    ),
+    "AttentionWall(np.zeros((4, 4, 501, 501)))": "4,016,016 .* 4,000,000; give",
     "AttentionWall(EYE[None, None]).save('wall.png')": r"must end in \.html; got 'wall.png'",
     "trace(query=np.ones((2, 4)))": r"one query, \(d,\); got shape \(2, 4\)",
     "trace(key=np.ones((0, 4)))": r"at least one key; got \(0, 4\)",
@@ -130,9 +116,7 @@ VALUE_ERRORS = {
     "trace(labels=['a'])": "labels: got 1 key label for 5 keys",
     "trace(components=['food', 'drink'])": "got 2 component labels for 3 components",
     "trace(key=np.ones((33, 4)), value=np.ones(33)).plot()": "a drawing holds 32 keys; got 33",
-    "trace(value=np.ones((5, 40))).plot()": (
-        r"40 components and these labels need .* trace fewer, such as value\[:, :3\]"
-    ),
+    "trace(value=np.ones((5, 40))).plot()": r"40 components .* fewer, such as value\[",
     "figure(alt=' ')": "alt is empty; say what the picture shows",
     "figure(width=0)": "width must lie between 0 and 100 inches; got 0",
     "figure(height=float('nan'))": "height must lie .* got nan",
@@ -158,9 +142,7 @@ TYPE_ERRORS = {
     "heatmaps(EYE * 1j)": "real numbers; got complex128",
     "heatmaps([[None]])": "real numbers; got object",
     "heatmaps('weights')": "real numbers; got <U7",
-    "heatmaps(Attention())": (
-        r"matrices is of type Attention, several arrays; give one of \.output, \.weights"
-    ),
+    "heatmaps(Attention())": r"Attention, several arrays; give one of \.output, \.w",
     "heatmaps(EYE, xticks='abc')": "xticks must be a list.*'abc'",
     "heatmaps(EYE, yticks=3)": "yticks must be a list.*got int",
     "heatmaps(EYE, titles='Head')": "titles must be a list",

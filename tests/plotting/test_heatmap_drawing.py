@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 
 from d2lmini.plotting import show_heatmaps
 from d2lmini.plotting._svg import number, png, tidy
-from d2lmini.plotting.theme import PALETTES, contrast
+from d2lmini.plotting.theme import PALETTES, RAMP, contrast
 from tests.plotting.reading import heatmaps, random_weights
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -99,6 +99,9 @@ def test_numbers_in_cells_can_be_read_on_both_pages(cmap):
         inks = re.findall(r"<text([^>]*)>\d\.\d\d</text>", svg)
         assert len(inks) == 64
         grounds = (colors[::-1] if turned else colors).reshape(-1, 3) / 255
+        if cmap == "Reds":  # a weight of 0 and of 1
+            ends = [to_rgb(color) for color in RAMP[theme][::2]]
+            np.testing.assert_allclose(grounds[[0, 59]], ends, atol=0.01)
         for ground, style in zip(grounds, inks, strict=True):
             assert "opacity" not in style
             ink = re.search(r"fill: (#\w+)", style)
@@ -123,9 +126,6 @@ def test_the_last_bits_of_a_number_change_nothing():
     values = np.array([[0.125, 0.5, 0.375], [0.25, 0.005, 0.745]])
     noisy = values * (1 + np.array([[1, -1, 1], [-1, 1, -1]]) * 1e-9)
     assert heatmaps(values).html() == heatmaps(noisy).html()
-
-
-# --------------------------------------------------------------------------------------- parts
 
 
 def test_a_picture_comes_back_as_it_was_and_a_small_one_in_the_same_bytes_everywhere():

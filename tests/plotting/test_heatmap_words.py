@@ -24,8 +24,6 @@ from tests.plotting.reading import (
 
 TOKENS = ["the", "cat", "sat", "on", "mats"]
 
-# ------------------------------------------------------------------------------------ ticks
-
 
 def test_tokens_are_tick_labels_of_the_outer_panels_only():
     shown = heatmaps(random_weights(2, 2, 5, 5), xticks=TOKENS, yticks=TOKENS[::-1])
@@ -86,9 +84,6 @@ def test_a_very_long_label_leaves_room_for_the_picture():
     assert shown.figure.get_size_inches()[0] <= 6.4
 
 
-# ----------------------------------------------------------------------------------- titles
-
-
 def test_titles_are_one_per_column_or_one_per_panel_and_rows_have_their_own():
     """d2l 1.0.3 has titles by column only."""
     columns, every = [["a", "b", "c"], [""] * 3], [["a", "b", "c"], ["d", "e", "f"]]
@@ -106,8 +101,6 @@ def test_titles_are_one_per_column_or_one_per_panel_and_rows_have_their_own():
     assert titles(one) == [["a"], ["b"], ["c"]]
 
 
-# ------------------------------------------------------------------------- never a formula
-
 HOSTILE = ["$$", "$\\foo$", "$5 and $6", "a_b^c", "\\frac", "100%", "{", "<b>&"]
 
 
@@ -124,8 +117,6 @@ def test_no_word_is_taken_for_a_formula(where):
     assert set(found.values()) == set(told)
     assert not any(t.get_parse_math() for t in found)
 
-
-# ----------------------------------------------------------------------------------- layout
 
 LONG = "Key positions, counted from the first token of the sentence"
 EACH = ["layer 1, head 11", "layer 1, head 2", "layer 10, head 3", "uncharacteristically"]

@@ -1,5 +1,8 @@
 """What is drawn: the numbers, the one colour scale, what is masked, what is written into cells."""
 
+import warnings
+from unittest.mock import Mock
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from d2lmini.plotting import show_heatmaps
+from d2lmini import masked_softmax
+from d2lmini.plotting import RowSumWarning, show_heatmaps
 from d2lmini.plotting._svg import data_address
 from d2lmini.plotting.theme import COLUMN, PHONE
 from tests.comparing import many
@@ -71,30 +75,6 @@ def test_any_real_type_of_numpy_and_pytorch(torch):
         heatmaps(torch.ones(2, 2, dtype=torch.complex64))
 
 
-class OnDevice:
-    """A tensor that, as on a GPU, turns into an array only after detach() and cpu()."""
-
-    def __init__(self, place="cuda", attached=True):
-        self.place, self.attached = place, attached
-
-    def detach(self):
-        return OnDevice(self.place, attached=False)
-
-    def cpu(self):
-        return OnDevice("cpu", self.attached)
-
-    def is_floating_point(self):
-        return True
-
-    def double(self):
-        assert self.place == "cpu"  # some devices have no double precision
-        return self
-
-    def numpy(self):
-        assert self.place == "cpu" and not self.attached
-        return np.eye(2)
-
-
 def test_tensors_lists_and_what_is_masked_already(torch):
     """Yolo-Detect-Layer-Visualization#1, Transformers-Tutorials PR#178; d2l takes tensors alone.
 
@@ -107,7 +87,9 @@ def test_tensors_lists_and_what_is_masked_already(torch):
     weights = torch.softmax(torch.stack(tensors), dim=-1)
     equal(heatmaps(weights), weights.detach().numpy())
     assert weights.requires_grad
-    equal(heatmaps(OnDevice()), np.eye(2))
+    on_device = Mock(spec=["detach"])  # which, as on a GPU, turns into an array in one way alone
+    on_device.detach().cpu().double().numpy.return_value = np.eye(2)
+    equal(heatmaps(on_device), np.eye(2))
     masked = [np.ma.array([[1.0, 2.0]], mask=[[False, hide]]) for hide in (True, False)]
     equal(heatmaps(masked), [[[1, np.nan]], [[1, 2]]])
     beyond = np.ma.array([[1.0, -1.7e308]], mask=[[False, True]])
@@ -182,6 +164,62 @@ def test_every_panel_has_the_same_scale_and_it_holds_all_numbers(values):
     assert low <= 0 < high and low in (0, -high)
     assert low <= values.min() + 1e-6 and values.max() <= high * 1.005
     equal(shown, values)
+
+
+# ------------------------------------------------------------------------------ rows that sum to 1
+
+loud = pytest.mark.filterwarnings("error:matrices. row:UserWarning")
+CAUSAL = np.tri(4, dtype=bool)
+PAIR = [np.eye(2), [[0.5, 0.5], [0.2, 0.2]]]
+WRONG = {
+    "too much": ([[0.5, 0.5], [0.9, 0.9]], {}, "row 1 sums to 1.8, not to 1; it is drawn"),
+    "too little": ([[0.5, 0.2], [0.5, 0.5]], {}, "row 0 sums to 0.7, not to 1"),
+    "a little": ([[0.55, 0.5], [0.5, 0.5]], {}, "row 0 sums to 1.05, not to 1"),
+    "one of many": ([PAIR], {}, r"row 1 of panel \(0, 1\) sums to 0.4, not to 1"),
+    "masked after the softmax": (np.full((4, 4), 0.25), {"mask": "causal"}, "row 0 sums to 0.25"),
+    "many keys": (np.full((2, 100), 0.012), {}, "row 0 sums to 1.2"),
+}
+
+
+@loud
+@pytest.mark.parametrize(("matrices", "kwargs", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_sums_are_drawn_with_a_warning_that_can_be_turned_off(matrices, kwargs, message):
+    with pytest.warns(RowSumWarning, match="^matrices: " + message) as caught:
+        shown = show_heatmaps(matrices, "Keys", "Queries", **kwargs)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    last = np.asarray(matrices, dtype=float).reshape(-1, *np.shape(matrices)[-2:])[-1]
+    seen = drawn(shown.axes.flat[-1])
+    there = ~np.isnan(seen)
+    assert there.any()
+    np.testing.assert_array_equal(seen[there], last[there])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RowSumWarning)
+        heatmaps(matrices, **kwargs)
+    assert "simplefilter" in show_heatmaps.__doc__
+
+
+ANYTHING = np.where(CAUSAL, [[1], [0.5], [1 / 3], [0.25]], 0.9)
+RIGHT = {
+    "weights": (random_weights(2, 3, 5, 7), None),
+    "rounded to two decimals": (random_weights(16, 16).round(2), None),
+    "thirds": (np.full((3, 3), 0.33), None),
+    "half precision": (random_weights(8, 8).astype(np.float16), None),
+    "a query with no key": ([[0.3, 0.7], [0.0, 0.0]], None),
+    "a causal mask": (masked_softmax(np.ones((4, 4)), CAUSAL), "causal"),
+    "masked cells hold anything": (ANYTHING, "causal"),
+    "NaN": ([[0.4, 0.6, np.nan]], None),
+    "yes and no": (np.ones((3, 3)), None),
+    "whole numbers": (np.tri(3, dtype=int), None),
+    "scores": ([[0.5, 1.5], [0.1, 0.2]], None),
+    "signed": ([[0.5, -0.5], [0.1, 0.2]], None),
+    "all masked": (np.full((2, 2), np.nan), None),
+}
+
+
+@loud
+@pytest.mark.parametrize(("matrices", "mask"), RIGHT.values(), ids=RIGHT)
+def test_no_warning_for_weights_and_for_what_is_none(matrices, mask):
+    heatmaps(matrices, mask=mask)
 
 
 # ------------------------------------------------------------------------------ masked is not zero

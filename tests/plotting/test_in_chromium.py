@@ -140,6 +140,7 @@ OLD = {
     ("root", 'data-theme="dark"'): DARK,
     ("root", 'theme="dark"'): DARK,
     ("around", 'data-jp-theme-light="false"'): DARK,
+    ("around", 'class="vscode-dark"'): DARK,
     ("around", 'class="vscode-high-contrast"'): DARK,
     ("around", 'class="vscode-high-contrast vscode-high-contrast-light"'): LIGHT,
 }
@@ -186,9 +187,6 @@ def test_words_stay_inside_with_the_fonts_of_this_system(page, tokens):
                 }).map((text) => text.textContent); }"""
         )
         assert outside == []
-
-
-# ------------------------------------------------------------------------------------ explorer
 
 
 def table(page):

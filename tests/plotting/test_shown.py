@@ -64,9 +64,6 @@ def example():
     return scope["shown"]
 
 
-# ------------------------------------------------------------------------------------- bytes
-
-
 def test_the_same_bytes_in_a_fresh_process_whatever_its_settings_and_no_more_imports(tmp_path):
     """What is loaded without a call, and what is said where a library is missing: test_package."""
     (tmp_path / "matplotlibrc").write_text(HOSTILE_SETTINGS)
@@ -135,9 +132,6 @@ def test_a_figure_comes_back_from_a_pickle():
         back = pickle.loads(pickle.dumps(shown))
         assert back.html() == shown.html() and back.png() == shown.png() and back.alt == shown.alt
         assert back.axes[0, 0].figure is back.figure
-
-
-# --------------------------------------------------------------------------------- rich output
 
 
 def test_a_notebook_gets_a_picture_of_two_pixels_for_each_and_the_words(monkeypatch):

@@ -148,9 +148,6 @@ def test_tables_have_the_same_colours_and_know_the_same_hosts():
         assert expression.replace(" ", "") in css.replace(" ", "")
 
 
-# ------------------------------------------------------------------------------ on a dark page
-
-
 def dark(name):
     return dark_map(matplotlib.colormaps[name])
 

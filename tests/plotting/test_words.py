@@ -27,6 +27,7 @@ from d2lmini.plotting import (
 from d2lmini.plotting._legible import _UNSEEN, ILLEGAL, isolated, legible
 from d2lmini.plotting._svg import from_matplotlib
 from d2lmini.plotting.trace import Step
+from tests.plotting.reading import words
 
 KEYS = np.array([[1.0, 0.0], [0.0, 1.0]])
 WEIGHTS = [[0.75, 0.25], [0.5, 0.5]]
@@ -196,3 +197,15 @@ def test_a_description_can_be_printed_in_any_encoding(encoding, monkeypatch):
         assert printed[1] == '"a" -> -1' and r"\u732b_" in printed[0]
     if encoding == "utf-8":
         assert printed[0] == things[0].alt
+
+
+def test_half_a_surrogate_pair_is_written_out():
+    half = "\ud83d"
+    named = {"titles": [half], "row_titles": [half], "label": half, "alt": half}
+    shown = show_heatmaps(np.eye(2), xticks=[half, "b"], **named)
+    assert words(shown).count(r"\ud83d") == 4
+    explorer = AttentionExplorer(np.eye(2), [half, "b"])
+    lines = show_attention_lines([[0.9, 0.1], [0.4, 0.6]], [half, "b"])
+    trace = AttentionTrace([1.0], [[1.0]], [1.0], labels=[half], name=half)
+    for html in (shown.html(), explorer._repr_html_(), lines.html(), trace._repr_html_()):
+        assert r"\ud83d" in html and html.encode()
