@@ -505,8 +505,10 @@ def test_tiles_of_any_size_end_in_the_same_answer(visit):
         found.get_by_role("slider", name="tiles read").focus()
         tab.keyboard.press("End")
         expect(says).to_contain_text("the output so far is 9.00")
+    found.get_by_role("radio", name="2 keys").check()
+    expect(says).to_contain_text("Change the last score")
     found.get_by_role("slider", name="score of the last key").fill("7")
-    expect(says).not_to_contain_text("hange the last score")
+    expect(says).to_contain_text("Does another size of the tiles give the same?")
 
 
 def test_each_mistake_is_noticed_by_a_test(visit):
