@@ -6,6 +6,7 @@ the mistake can be the reason for a rejection.
 
 import functools
 import math
+import operator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,14 @@ from implementations import (
     starts,
 )
 from museum import exhibits
+
+from d2lmini import masked_softmax, softmax
+from d2lmini.testing import INVARIANTS
+
+# The statements of the list, each by its name.
+(
+    DEFINITION, SUMS, NO_KEYS, GONE, LATER, ONE_AT_A_TIME, ALONE, SAME, LEFT_ALONE
+) = (one.__name__ for one in INVARIANTS)  # fmt: skip
 
 # The stages, as they should be.
 
@@ -43,39 +52,10 @@ def combine(scores, mask, causal):
     return visible if causal is None else visible & causal
 
 
-def softmax(scores, axis=-1):
-    xp = array_namespace(scores)
-    if scores.shape[axis] == 0:
-        return scores
-    e = xp.exp(scores - xp.max(scores, axis=axis, keepdims=True))
-    return e / xp.sum(e, axis=axis, keepdims=True)
-
-
-def weigh(scores, visible):
-    xp = array_namespace(scores)
-    has_key = xp.any(visible, axis=-1, keepdims=True)
-    fill = xp.where(has_key, like(scores, np.array(-np.inf)), 0.0)
-    return xp.where(has_key, softmax(xp.where(visible, scores, fill)), 0.0)
-
-
-def mix(weights, value):
-    return weights @ value
-
-
 def attend(
-    query,
-    key,
-    value,
-    *,
-    mask=None,
-    causal=False,
-    score=score,
-    earlier=earlier,
-    combine=combine,
-    weigh=weigh,
-    mix=mix,
-    returned=lambda weights: weights,
-):
+    query, key, value, *, mask=None, causal=False, score=score, earlier=earlier, combine=combine,
+    weigh=masked_softmax, mix=operator.matmul, returned=lambda weights: weights,
+):  # fmt: skip
     """Put the stages together."""
     scores = score(query, key)
     rule = like(scores > 0, earlier(*scores.shape[-2:])) if causal else None
@@ -109,20 +89,8 @@ def merge(x):
     return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
 
 
-def attend_in_heads(
-    query,
-    key,
-    value,
-    *,
-    mask=None,
-    weights=HEADS,
-    heads=2,
-    kv_heads=2,
-    split=split,
-    share=share,
-    merge=merge,
-    **options,
-):
+def attend_in_heads(query, key, value, *, mask=None, weights=HEADS, heads=2, kv_heads=2,
+                    split=split, share=share, merge=merge, **options):  # fmt: skip
     """Put the stages of several heads together."""
     w_q, w_k, w_v, w_o = weights
     q = split(query @ w_q, heads)
@@ -232,19 +200,16 @@ class Remembering:
         return score(query, (key + before) / 2)
 
 
-broken("no scale", "it_is_the_definition", score=lambda q, k: q @ k.mT)
-broken("divided by d", "it_is_the_definition", score=lambda q, k: q @ k.mT / q.shape[-1])
-broken("position in the score", "the_order_of_the_keys_cannot_matter", score=score_with_recency)
-broken("memory order", "the_same_call_gives_the_same", score=score_of_memory)
+broken("no scale", DEFINITION, score=lambda q, k: q @ k.mT)
+broken("divided by d", DEFINITION, score=lambda q, k: q @ k.mT / q.shape[-1])
+broken("position in the score", DEFINITION, score=score_with_recency)
+broken("memory order", SAME, score=score_of_memory)
 broken("strides forgotten", "strides_cannot_matter", score=score_without_strides)
-broken("mean over the batch", "each_sequence_stands_alone", score=score_like_batch_norm)
-broken("last keys remembered", "the_same_call_gives_the_same", score=Remembering())
-broken("query scaled in place", "inputs_are_left_alone", score=score_and_scale_in_place)
+broken("mean over the batch", ALONE, score=score_like_batch_norm)
+broken("last keys remembered", SAME, score=Remembering())
+broken("query scaled in place", LEFT_ALONE, score=score_and_scale_in_place)
 broken(
-    "query scaled there and back",
-    "inputs_are_left_alone",
-    kind="torch",
-    score=score_and_scale_there_and_back,
+    "query scaled there and back", LEFT_ALONE, kind="torch", score=score_and_scale_there_and_back
 )
 broken(
     "scores without gradient",
@@ -263,7 +228,7 @@ broken(
 )
 broken(
     "queries turned as if they came first",
-    "one_at_a_time_is_all_at_once",
+    ONE_AT_A_TIME,
     score=functools.partial(score_turned, starts=lambda query, key: (0, 0)),
 )
 
@@ -279,23 +244,21 @@ def combine_query_axis(scores, mask, causal):
 
 
 broken(
-    "causal sees the next token",
-    "a_later_token_changes_nothing",
-    earlier=lambda n, m: np.tri(n, m, m - n + 1, dtype=bool),
+    "causal sees the next token", LATER, earlier=lambda n, m: np.tri(n, m, m - n + 1, dtype=bool)
 )
 broken(
     "causal hides the token itself",
-    "it_is_the_definition",
+    DEFINITION,
     earlier=lambda n, m: np.tri(n, m, m - n - 1, dtype=bool),
 )
 broken(
     "causal dropped where a mask is given",
-    "a_later_token_changes_nothing",
+    LATER,
     combine=lambda s, mask, causal: combine(s, mask, causal if mask is None else None),
 )
 broken(
     "causal or mask",
-    "a_later_token_changes_nothing",
+    LATER,
     combine=lambda s, mask, causal: (
         combine(s, None, causal)
         if mask is None
@@ -304,10 +267,10 @@ broken(
 )
 broken(
     "polarity",
-    "a_hidden_key_might_as_well_be_gone",
+    GONE,
     combine=lambda s, mask, causal: combine(s, None if mask is None else ~mask, causal),
 )
-broken("queries masked", "a_hidden_key_might_as_well_be_gone", combine=combine_query_axis)
+broken("queries masked", GONE, combine=combine_query_axis)
 
 
 # Weights
@@ -326,7 +289,7 @@ def softmax_then_nan_to_num(scores, visible):
 def weigh_but_learn_from_all(scores, visible):
     """Hide a key from the output, and let it learn all the same."""
     open_to_all = softmax(scores)
-    return weigh(scores, visible) + 0.1 * (open_to_all - open_to_all.detach())
+    return masked_softmax(scores, visible) + 0.1 * (open_to_all - open_to_all.detach())
 
 
 def weigh_without_care_for_nothing(scores, visible):
@@ -335,22 +298,10 @@ def weigh_without_care_for_nothing(scores, visible):
     return e / np.where(total > 0, total, 1)
 
 
-broken("masked after the softmax", "weights_sum_to_one", weigh=mask_after_softmax)
-broken(
-    "mask added to the scores",
-    "a_hidden_key_might_as_well_be_gone",
-    weigh=lambda s, seen: softmax(s + seen),
-)
-broken(
-    "scores multiplied by the mask",
-    "a_hidden_key_might_as_well_be_gone",
-    weigh=lambda s, seen: softmax(s * seen),
-)
-broken(
-    "uniform without keys",
-    "a_query_without_keys_gets_nothing",
-    weigh=lambda s, seen: softmax(np.where(seen, s, -1e300)),
-)
+broken("masked after the softmax", SUMS, weigh=mask_after_softmax)
+broken("mask added to the scores", GONE, weigh=lambda s, seen: softmax(s + seen))
+broken("scores multiplied by the mask", GONE, weigh=lambda s, seen: softmax(s * seen))
+broken("uniform without keys", NO_KEYS, weigh=lambda s, seen: softmax(np.where(seen, s, -1e300)))
 broken(
     "NaN replaced afterwards",
     "gradients_are_finite_without_keys",
@@ -358,10 +309,7 @@ broken(
     weigh=softmax_then_nan_to_num,
 )
 broken(
-    "a hidden key learns",
-    "a_later_token_gets_no_gradient",
-    kind="torch",
-    weigh=weigh_but_learn_from_all,
+    "a hidden key learns", "gradients_are_the_slopes", kind="torch", weigh=weigh_but_learn_from_all
 )
 broken(
     "largest of no scores",
@@ -384,7 +332,7 @@ def attend_pair_by_pair(query, key, value, **options):
 
 broken(
     "values one place off",
-    "the_order_of_the_keys_cannot_matter",
+    DEFINITION,
     mix=lambda weights, value: weights @ np.roll(value, 1, axis=-2),
 )
 broken(
@@ -407,28 +355,26 @@ def share_in_turn(x, heads):
     return np.concatenate([x] * (heads // x.shape[-3]), axis=-3)
 
 
-broken_heads(
-    "heads merged without transpose", "a_later_token_changes_nothing", merge=merge_without_transpose
-)
-broken_heads("key-value heads in turn", "it_is_the_definition", share=share_in_turn, **GROUPS)
+broken_heads("heads merged without transpose", LATER, merge=merge_without_transpose)
+broken_heads("key-value heads in turn", DEFINITION, share=share_in_turn, **GROUPS)
 
 
 # The exhibits of chapter 9: which stage each replaces, and the invariant that is meant to find it.
 
 EXHIBITS = exhibits()
 MUSEUM = {
-    "combine_upside_down": ("combine", "a_later_token_changes_nothing"),
-    "earlier_from_top_left": ("earlier", "one_at_a_time_is_all_at_once"),
-    "weigh_over_queries": ("weigh", "weights_sum_to_one"),
-    "weigh_with_fill": ("weigh", "a_hidden_key_might_as_well_be_gone"),
-    "weigh_with_infinity": ("weigh", "a_query_without_keys_gets_nothing"),
-    "returned_after_dropout": ("returned", "weights_sum_to_one"),
-    "mix_with_dropout": ("mix", "the_same_call_gives_the_same"),
-    "combine_in_place": ("combine", "inputs_are_left_alone"),
+    "combine_upside_down": ("combine", LATER),
+    "earlier_from_top_left": ("earlier", ONE_AT_A_TIME),
+    "weigh_over_queries": ("weigh", SUMS),
+    "weigh_with_fill": ("weigh", GONE),
+    "weigh_with_infinity": ("weigh", NO_KEYS),
+    "returned_after_dropout": ("returned", SUMS),
+    "mix_with_dropout": ("mix", SAME),
+    "combine_in_place": ("combine", LEFT_ALONE),
 }
 MUSEUM_OF_HEADS = {
-    "score_by_model_width": ("score", "it_is_the_definition"),
-    "split_without_transpose": ("split", "a_later_token_changes_nothing"),
+    "score_by_model_width": ("score", DEFINITION),
+    "split_without_transpose": ("split", LATER),
 }
 for name, (stage, meant) in MUSEUM.items():
     broken(name, meant, **{stage: EXHIBITS[name]})
@@ -443,7 +389,7 @@ def attend_across_batch(query, key, value, **options):
 (made,) = implementation(
     "attend_across_batch", attend_across_batch, kinds=["numpy"], lacks="weights rectangles"
 )
-BROKEN.append(Broken(made.name, "each_sequence_stands_alone", made))
+BROKEN.append(Broken(made.name, ALONE, made))
 
 
 # Caches
@@ -491,8 +437,8 @@ if TORCH:
         )
         BROKEN.append(Broken(name, meant, made))
 
-    broken_cache("cache forgets a token", "one_at_a_time_is_all_at_once", Forgetful)
-    broken_cache("cache repeats a token", "it_is_the_definition", Repeating)
-    broken_cache("cache mixes keys and values", "it_is_the_definition", Misaligned)
+    broken_cache("cache forgets a token", ONE_AT_A_TIME, Forgetful)
+    broken_cache("cache repeats a token", DEFINITION, Repeating)
+    broken_cache("cache mixes keys and values", DEFINITION, Misaligned)
     same = KeyValueCache()
-    broken_cache("one cache for all", "the_same_call_gives_the_same", lambda: same)
+    broken_cache("one cache for all", SAME, lambda: same)

@@ -186,12 +186,16 @@ def loops(query, key, value, mask=True, causal=False):
 
 implement("loops", loops, kinds=["numpy"])
 implement("attention", attention)
-implement("dot product", scored(dot_product_score), loop_scored(oracles.dot_product))
 implement("scaled by hand", scored(lambda q, k: scaled_dot_product_score(q, k, scale=0.5)))
-implement("cosine", scored(cosine_score), loop_scored(oracles.cosine))
-implement("gaussian", scored(gaussian_score), loop_scored(oracles.gaussian))
-implement("bilinear", scored(bilinear_score, BILINEAR), loop_scored(oracles.bilinear, BILINEAR))
-implement("additive", scored(additive_score, *ADDITIVE), loop_scored(oracles.additive, *ADDITIVE))
+for score, loop, *parameters in (
+    (dot_product_score, oracles.dot_product),
+    (cosine_score, oracles.cosine),
+    (gaussian_score, oracles.gaussian),
+    (bilinear_score, oracles.bilinear, BILINEAR),
+    (additive_score, oracles.additive, *ADDITIVE),
+):
+    name = score.__name__.removesuffix("_score").replace("_", " ")
+    implement(name, scored(score, *parameters), loop_scored(loop, *parameters))
 for kernel in oracles.KERNELS:
     implement(
         f"nadaraya_watson, {kernel}",
@@ -329,9 +333,6 @@ if TORCH:
 
         return attend
 
-    def with_weights(layer):
-        return functools.partial(layer, need_weights=True)
-
     def on_one_batch(*inputs):
         batch = torch.broadcast_shapes(*(x.shape[:-2] for x in inputs))
         return [x.expand(*batch, *x.shape[-2:]) for x in inputs]
@@ -361,17 +362,15 @@ if TORCH:
 
         return attend
 
+    def beside(module):
+        own = module.project
+        return (own.w_q, 0, D), (own.w_k, D, D), (own.w_v, 2 * D, D_V)
+
     def side_by_side(module):
         """Return `SelfAttention` of tokens that hold query, key and value side by side."""
         with torch.no_grad():
-            for linear, first, size in zip(
-                (module.project.w_q, module.project.w_k, module.project.w_v),
-                (0, D, 2 * D),
-                (D, D, D_V),
-                strict=True,
-            ):
-                linear.weight[:, :first] = 0
-                linear.weight[:, first + size :] = 0
+            for linear, first, size in beside(module):
+                linear.weight[:, :first] = linear.weight[:, first + size :] = 0
 
         def attend(query, key, value, **options):
             return module(torch.cat(on_one_batch(query, key, value), dim=-1), **options)
@@ -379,8 +378,7 @@ if TORCH:
         return attend
 
     def loop_self_attention(module):
-        own = module.project
-        linear = [(own.w_q, 0, D), (own.w_k, D, D), (own.w_v, 2 * D, D_V)]
+        linear = beside(module)
         weights = [x.weight[:, first : first + size].T.numpy() for x, first, size in linear]
         biases = [x.bias.numpy() for x, _, _ in linear]
 
@@ -391,12 +389,8 @@ if TORCH:
         return attend
 
     def loop_additive(module):
-        parts = (
-            module.w_q.weight.T.numpy(),
-            module.w_k.weight.T.numpy(),
-            module.w_v.weight[0].numpy(),
-        )
-        return loop_scored(oracles.additive, *parts)
+        w_q, w_k, w_v = (linear.weight.T.numpy() for linear in (module.w_q, module.w_k, module.w_v))
+        return loop_scored(oracles.additive, w_q, w_k, w_v[:, 0])
 
     def in_a_ring_of_one(*inputs, **options):
         """Return `ring_attention` of this process alone; ``test_distributed.py`` starts others."""
@@ -413,12 +407,13 @@ if TORCH:
     learned = filled(AdditiveAttention(D, D, 5))
     module = functools.partial(implement, kinds=["torch"])
 
-    module("MultiHeadAttention", without_weights(two), loop_layer(two), lacks="weights")
-    module("MultiHeadAttention, weights", with_weights(two), loop_layer(two))
-    module("with bias", without_weights(biased), loop_layer(biased), lacks="weights")
-    module("with bias, weights", with_weights(biased), loop_layer(biased))
-    module("grouped heads", without_weights(grouped), loop_layer(grouped), lacks="weights")
-    module("grouped heads, weights", with_weights(grouped), loop_layer(grouped))
+    for name, layer in (
+        ("MultiHeadAttention", two),
+        ("with bias", biased),
+        ("grouped heads", grouped),
+    ):
+        module(name, without_weights(layer), loop_layer(layer), lacks="weights")
+        module(f"{name}, weights", functools.partial(layer, need_weights=True), loop_layer(layer))
     module("one kv head", without_weights(shared), loop_layer(shared), lacks="weights")
     module("cached by token", cached(biased, 1), loop_layer(biased), lacks="everything")
     module("cached in chunks", cached(two, 2), loop_layer(two), lacks="everything")

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from comparing import dtype_name, needs_torch
+from comparing import dtype_name
 
 import d2lmini
 
@@ -47,7 +47,7 @@ def test_the_ones_are_good(xp, function):
     call(xp, function)
 
 
-# One wrong kind for each argument: that it is checked. All kinds for one: how.
+# One wrong kind for each argument: that it is checked. All kinds for one are in test_errors.py.
 
 
 @each_argument
@@ -57,47 +57,8 @@ def test_each_argument_is_checked(function, name):
         call(np, function, **{name: [[1.0, 2.0]]})
 
 
-NO_ARRAY = "key must be a NumPy array or a PyTorch tensor, got {}; .*asarray"
-NO_NUMBERS = "key must hold real numbers, got .*"
-BAD = {
-    "a tuple": (lambda xp: ((1.0, 2.0),), NO_ARRAY.format("tuple")),
-    "nothing": (lambda xp: None, NO_ARRAY.format("NoneType")),
-    "a string": (lambda xp: "12", NO_ARRAY.format("str")),
-    "a number": (lambda xp: 1.0, NO_ARRAY.format("float")),
-    "complex": (lambda xp: xp.ones(TABLE, dtype=xp.complex64), r"complex64; give key\.real or abs"),
-    "strings": (lambda xp: np.array([["a", "b"]]), NO_NUMBERS + "<U1"),
-    "objects": (
-        lambda xp: np.array([[None, 1.0]]),
-        NO_NUMBERS + r"object; give key\.astype\(float\)",
-    ),
-    "dates": (lambda xp: np.array([["2020-01-01"]], dtype="M8[D]"), NO_NUMBERS + "datetime64"),
-    "new strings": (
-        lambda xp: np.array([["a", "b"]], dtype=np.dtypes.StringDType()),
-        NO_NUMBERS + "StringDType",
-    ),
-    "records": (lambda xp: np.zeros((1, 2), dtype=[("a", "f4")]), NO_NUMBERS + "'a'"),
-    # arrays whose operators mean something else
-    "a matrix": (lambda xp: np.asmatrix(np.ones(TABLE)), "key must be .* got matrix"),
-    "masked": (
-        lambda xp: np.ma.array(np.ones(TABLE), mask=[[True, False]] * 2),
-        r"key must be .* got MaskedArray; pass x\.data.* mask=",
-    ),
-}
-
-
-@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
-@pytest.mark.parametrize("bad, words", BAD.values(), ids=BAD)
-def test_what_is_no_array_of_numbers(xp, bad, words):
-    given = bad(xp)
-    with pytest.raises(TypeError, match=words):
-        call(np if isinstance(given, np.ndarray) else xp, "attention", key=given)
-
-
-@needs_torch
 @pytest.mark.parametrize("function", [f for f, names in FUNCTIONS.items() if len(names) > 1])
-def test_numpy_and_pytorch_together_are_named(function):
-    import torch
-
+def test_numpy_and_pytorch_together_are_named(torch, function):
     names = FUNCTIONS[function]
     tensor = torch.ones(2 if names[-1] == "w_v" else TABLE)
     with pytest.raises(TypeError) as error:
@@ -125,10 +86,7 @@ def test_one_wider_argument_widens_the_result(xp, function, name):
     assert first(call(xp, function, **integers)).dtype == xp.asarray(0.0).dtype
 
 
-@needs_torch
-def test_float16_and_bfloat16_meet_in_float32():
-    import torch
-
+def test_float16_and_bfloat16_meet_in_float32(torch):
     half, brain = torch.ones(2, 2, dtype=torch.float16), torch.ones(2, 2, dtype=torch.bfloat16)
     assert d2lmini.attention(half, brain, half).output.dtype == torch.float32
 
@@ -139,10 +97,7 @@ def test_integers_and_booleans_count_as_the_default_float(xp, dtype):
     assert first(call(xp, "attention", query=ones)).dtype == xp.asarray(0.0).dtype
 
 
-@needs_torch
-def test_the_default_float_is_the_one_that_is_set():
-    import torch
-
+def test_the_default_float_is_the_one_that_is_set(torch):
     torch.set_default_dtype(torch.float64)
     try:
         assert d2lmini.softmax(torch.tensor([1, 2])).dtype == torch.float64
@@ -160,10 +115,7 @@ def test_either_byte_order_and_arrays_mapped_from_a_file(tmp_path):
     np.testing.assert_allclose(d2lmini.softmax(keys), expected)
 
 
-@needs_torch
-def test_parameters_are_tensors():
-    import torch
-
+def test_parameters_are_tensors(torch):
     parameter = torch.nn.Parameter(torch.ones(2, 2))
     d2lmini.attention(parameter, parameter, parameter).output.sum().backward()
     assert parameter.grad is not None
@@ -186,11 +138,8 @@ ODD = {
 }
 
 
-@needs_torch
 @pytest.mark.parametrize("words, make", ODD.values(), ids=ODD)
-def test_a_tensor_that_is_not_dense(words, make):
-    import torch
-
+def test_a_tensor_that_is_not_dense(torch, words, make):
     x = torch.ones(TABLE)
     with warnings.catch_warnings():  # PyTorch warns that some are prototypes, or will go
         warnings.simplefilter("ignore")
@@ -215,13 +164,10 @@ def test_a_tensor_that_is_not_dense(words, make):
             bad_call()
 
 
-@needs_torch
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
 @pytest.mark.parametrize("alone", [True, False])
-def test_floats_that_are_only_stored(dtype, alone):
+def test_floats_that_are_only_stored(torch, dtype, alone):
     """Also where all arguments are of that dtype."""
-    import torch
-
     bad = torch.ones(TABLE).to(getattr(torch, dtype))
     arguments = {"key": bad} if alone else {"query": bad, "key": bad, "value": bad}
     words = rf"has dtype torch\.{dtype}, which only stores; .*\.float\(\)"
@@ -252,10 +198,7 @@ def test_numpy_may_be_told_to_raise(function):
         assert numbers(getattr(d2lmini, function)(**arrays)) == expected
 
 
-@needs_torch
-def test_a_default_device_makes_no_difference():
-    import torch
-
+def test_a_default_device_makes_no_difference(torch):
     ones, vector = torch.ones(TABLE), torch.ones(2)
     layer, x, lengths = d2lmini.MultiHeadAttention(4, 2), torch.ones(2, 3, 4), torch.tensor([0, 2])
     with torch.device("meta"):

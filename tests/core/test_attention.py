@@ -10,7 +10,6 @@ from comparing import (
     dtype_name,
     each_dtype,
     many,
-    needs_torch,
     no_nan_in_backward,
     random,
     uses_torch_func,
@@ -179,18 +178,9 @@ def test_the_result_is_not_a_view_of_the_inputs():
 # Gradients, and PyTorch's own attention
 
 
-def torch_inputs(**sizes):
-    import array_api_compat.torch as xp
-
-    return [x.requires_grad_() for x in inputs(xp, **sizes)]
-
-
-@needs_torch
-def test_no_nan_enters_the_graph():
+def test_no_nan_enters_the_graph(torch):
     """Two layers, with items that have no keys at all and huge padding."""
-    import torch
-
-    query, key, value = (x.detach() for x in torch_inputs(n=5, d=4, d_v=4))
+    query, key, value = inputs(torch, n=5, d_v=4)
     key[:, 4], value[:, 4] = 1e150, -1e150
     leaves = [x.requires_grad_() for x in (query, key, value)]
     mask = padding_mask(torch.tensor([0, 4]), 5)
@@ -204,12 +194,9 @@ def test_no_nan_enters_the_graph():
         assert not x.grad[0].any()  # an item without keys teaches nothing
 
 
-@needs_torch
 @uses_torch_func
-def test_vmap_and_forward_mode():
-    import torch
-
-    query, key, value = (x.detach() for x in torch_inputs())
+def test_vmap_and_forward_mode(torch):
+    query, key, value = inputs(torch)
     masks, step = torch.rand(2, 3, 5) > 0.3, 1e-6
 
     def output(q, k, v, mask):
@@ -227,15 +214,11 @@ def test_vmap_and_forward_mode():
     assert torch.allclose(tangent, slope, atol=1e-6)
 
 
-@needs_torch
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("masked", [False, True])
-def test_it_is_pytorchs_scaled_dot_product_attention(dtype, masked):
+def test_it_is_pytorchs_scaled_dot_product_attention(torch, dtype, masked):
     """With the same mask, not its opposite; queries without keys included."""
-    import array_api_compat.torch as xp
-    import torch
-
-    query, key, value = inputs(xp, batch=(2, 3), dtype=dtype)
+    query, key, value = inputs(torch, batch=(2, 3), dtype=dtype)
     mask = torch.rand(2, 3, 3, 5, generator=torch.Generator().manual_seed(0)) > 0.5
     mask[0, 0, 0] = False
     mask = mask if masked else None
@@ -258,12 +241,9 @@ def test_hidden_keys_may_be_huge_enough_for_their_scores_to_overflow(xp, dtype):
     assert output.tolist() == [[1]]
 
 
-@needs_torch
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_gradients_are_finite_where_hidden_keys_and_values_are_huge(dtype):
+def test_gradients_are_finite_where_hidden_keys_and_values_are_huge(torch, dtype):
     """A gradient that overflows at what is hidden must not meet the weight 0: inf · 0 is NaN."""
-    import torch
-
     largest = torch.finfo(getattr(torch, dtype)).max
     query, key, value = (torch.ones(n, 4, dtype=getattr(torch, dtype)) for n in (1, 3, 3))
     key[2], value[2] = largest, largest
@@ -276,10 +256,7 @@ def test_gradients_are_finite_where_hidden_keys_and_values_are_huge(dtype):
     assert not key.grad[2].any() and not value.grad[2].any()
 
 
-@needs_torch
-def test_scores_of_minus_infinity_alone_have_finite_gradients():
-    import torch
-
+def test_scores_of_minus_infinity_alone_have_finite_gradients(torch):
     query, key = torch.tensor([[1e30], [1.0]]), torch.tensor([[-1e30], [-2e30]])
     leaves = [x.requires_grad_() for x in (query, key, torch.ones(2, 1))]
     with no_nan_in_backward():
@@ -301,11 +278,8 @@ def test_the_scores_that_a_function_keeps_stay_as_they_are(xp, hides):
     assert_close(kept, before)
 
 
-@needs_torch
-def test_the_gradients_written_by_hand_are_those_that_are_recorded():
+def test_the_gradients_written_by_hand_are_those_that_are_recorded(torch):
     """Also twice, and of many outputs at once; one query sees nothing."""
-    import torch
-
     leaves = tuple(torch.randn(2, n, 4, dtype=torch.float64, requires_grad=True) for n in (3, 5, 5))
     mask = torch.rand(2, 3, 5) < 0.6
     mask[0, 1] = False
@@ -330,11 +304,8 @@ def test_the_gradients_written_by_hand_are_those_that_are_recorded():
     torch.testing.assert_close(one, other)
 
 
-@needs_torch
 @pytest.mark.parametrize("recording", [True, False])
-def test_autocast_has_one_dtype_with_and_without_a_mask(recording):
-    import torch
-
+def test_autocast_has_one_dtype_with_and_without_a_mask(torch, recording):
     x = torch.randn(3, 4, requires_grad=recording)
     mask = torch.tensor([True, True, False])
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -343,11 +314,8 @@ def test_autocast_has_one_dtype_with_and_without_a_mask(recording):
             assert attention(x, x, x, mask=given).weights.dtype == expected
 
 
-@needs_torch
 @uses_torch_func
-def test_gradients_of_gradients_and_of_many_at_once():
-    import torch
-
+def test_gradients_of_gradients_and_of_many_at_once(torch):
     mask = torch.tensor([[True, False, True], [False, False, False], [True, True, True]])
     attend = lambda x: attention(x, x, x, mask=mask).output.square().sum()  # noqa: E731
     x = torch.randn(2, 3, 4, dtype=torch.float64)
@@ -363,10 +331,7 @@ def test_gradients_of_gradients_and_of_many_at_once():
 # PyTorch's transforms
 
 
-@needs_torch
-def test_it_compiles_once_for_all_lengths_and_parameters_of_a_score():
-    import torch
-
+def test_it_compiles_once_for_all_lengths_and_parameters_of_a_score(torch):
     def attend(x, number):
         first = attention(x, x, x, score=lambda q, k: gaussian_score(q, k, width=number))
         second = lambda q, k: scaled_dot_product_score(q, k, scale=number)  # noqa: E731

@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import oracles
 import pytest
-from comparing import assert_close, each_dtype, needs_torch, random, uses_torch_func
+from comparing import assert_close, each_dtype, random, uses_torch_func
 
 from d2lmini import (
     attention,
@@ -100,11 +100,8 @@ def test_numpy_needs_memory_for_tiles_only():
     assert peak < n * n / 2  # bytes: an eighth of one table of scores
 
 
-@needs_torch
-def test_pytorch_keeps_no_table_of_weights():
+def test_pytorch_keeps_no_table_of_weights(torch):
     """In none of the forms that the kernel serves only with a table: what autograd keeps shows."""
-    import torch
-
     n = 1024
     kept = []
     for q_shape, v_shape, options in [
@@ -128,11 +125,8 @@ def test_pytorch_keeps_no_table_of_weights():
     assert max(kept) < n * n / 2
 
 
-@needs_torch
 @uses_torch_func
-def test_what_the_kernel_cannot_do_is_done_without_it():
-    import torch
-
+def test_what_the_kernel_cannot_do_is_done_without_it(torch):
     arrays = tuple(random(torch, i, 3, 5, 4) for i in range(3))
 
     def tiles(*each):
@@ -230,10 +224,7 @@ def test_a_token_sees_once_whatever_a_round_shows(xp, num_buckets, num_rounds, c
         assert_close(item, oracles.attention(q, key, value[0], seen)[0], scale=9)
 
 
-@needs_torch
-def test_both_libraries_hash_alike():
-    import torch
-
+def test_both_libraries_hash_alike(torch):
     query, value = random(np, 0, 2, 16, 5), random(np, 1, 2, 16, 3)
     options = {"num_buckets": 4, "num_rounds": 2, "seed": 7}
     other = lsh_attention(torch.as_tensor(query), torch.as_tensor(value), **options)
@@ -241,10 +232,7 @@ def test_both_libraries_hash_alike():
     assert not np.allclose(lsh_attention(query, value, **{**options, "seed": 8}), other)
 
 
-@needs_torch
-def test_gradients_where_something_is_left_out():
-    import torch
-
+def test_gradients_where_something_is_left_out(torch):
     query, value = (random(torch, i, 8, 3).requires_grad_() for i in range(2))
     assert torch.autograd.gradcheck(
         lambda q, v: lsh_attention(q, v, num_buckets=4, num_rounds=2, seed=1, causal=True),

@@ -15,8 +15,6 @@ VALUE_ERRORS = {
     "softmax(z(2, 3, 4), axis=-4)": "axis must be … -3, got -4",
     "softmax(z())": "axis must be",
     "masked_softmax(z(2, 3, 4), axis=3)": "axis must be … 3 axes … got 3",
-    "masked_softmax(z(2, 3, 4), axis=-4)": "axis must be … -3, got -4",
-    "masked_softmax(z())": "axis must be",
     "masked_softmax(z(2, 3, 5), yes(2, 5))": "mask of shape (2, 5) … (2, 3, 5)…padding_mask",
     "masked_softmax(z(2, 2, 3, 4), padding_mask(i([1, 2]), 4))": "for items",
     # scores
@@ -25,12 +23,9 @@ VALUE_ERRORS = {
     "additive_score(z(2, 3), z(4, 6), z(3, 5), z(3, 5), z(5))": "w_k must …(6, 5), got (3, 5)",
     "additive_score(z(2, 3), z(4, 6), z(3, 5), z(6, 5), z(5, 1))": "w_v must have shape …(5, 1)",
     "gaussian_score(z(1, 1), z(1, 1), width=0)": "width must be …, got 0",
-    "gaussian_score(z(1, 1), z(1, 1), width=-1.5)": "width must be …, got -1.5",
-    "gaussian_score(z(1, 1), z(1, 1), width=inf)": "width must be …, got inf",
     "gaussian_score(z(1, 1), z(1, 1), width=nan)": "width must be …, got nan",
     "gaussian_score(z(1, 1), z(1, 1), width=10**400)": "width must be finite",
     "scaled_dot_product_score(z(1, 2), z(1, 2), scale=nan)": "scale must be finite, got nan",
-    "scaled_dot_product_score(z(1, 2), z(1, 2), scale=-inf)": "scale must be finite, got -inf",
     "scaled_dot_product_score(z(1, 2), z(1, 2), scale=10**400)": "scale must be finite",
     # attention
     "attention(z(3), z(5, 4), z(5, 2))": "query must have at least 2 axes … query[None, :]",
@@ -77,7 +72,6 @@ VALUE_ERRORS = {
     "merge_heads(z(2, 4))": "x must have at least 3 axes … (2, 4)",
     # the cache
     "KeyValueCache(window=0)": "window must be at least 1, got 0",
-    "KeyValueCache(window=-3)": "window must be at least 1, got -3",
     "KeyValueCache(sinks=4)": "sinks = 4 needs a window",
     "KeyValueCache(window=4, sinks=-1)": "sinks must be at least 0, got -1",
     "KeyValueCache().reorder([0])": "the cache is empty",
@@ -93,11 +87,9 @@ VALUE_ERRORS = {
     "rotary(z(2, 4, 6), positions=i([0, 1, 2]))": "positions of shape (3,) do not broadcast",
     "rotary(z(2, 4, 6), positions=i([0, 1, 2, 3]), start=2)": "positions or start = 2, not both",
     "rotary(z(2, 4, 6), start=2**53)": "start = 9007199254740992 is too far… up to 2**53",
-    "rotary(z(2, 4, 6), start=2**80)": "too far",
     "rotary(z(2, 4, 6), positions=i([2**60] * 4))": "exact up to 2**53, got 1152921",
     # tiles, low rank, features
     "tiled_attention(*qkv, block_size=0)": "block_size must be at least 1, got 0",
-    "tiled_attention(*qkv, block_size=-4)": "block_size must be at least 1, got -4",
     "tiled_attention(*qkv, mask=yes(2, 5))": "mask of shape (2, 5) does not broad",
     "tiled_attention(z(3, 4), z(5, 3), z(5, 2))": "vectors of one length, got 4 and 3",
     "tiled_attention(z(3, 4), z(5, 4), z(6, 2))": "each key needs",
@@ -122,7 +114,6 @@ VALUE_ERRORS = {
         "even … divides n = 6 … got 3; the nearest: 1, 2"
     ),
     "lsh_attention(*[z(6, 4)] * 2, num_buckets=4, seed=0)": "got 4; the nearest: 2, 6",
-    "lsh_attention(*[z(6, 4)] * 2, num_buckets=99, seed=0)": "got 99; the nearest: 2, 6",
     "lsh_attention(*[z(6, 4)] * 2, num_buckets=0, seed=0)": "num_buckets must be at least 1, got 0",
     "lsh_attention(*[z(6, 4)] * 2, num_buckets=2, num_rounds=0, seed=0)": (
         "num_rounds must be at least 1"
@@ -143,7 +134,7 @@ VALUE_ERRORS = {
             f"width must be …, got {width}"
         )
         for kernel in ("gaussian", "boxcar", "triangular", "epanechnikov")
-        for width in ("0", "-2.5", "inf", "nan")
+        for width in ("0", "inf", "nan")
     },
     # looking up
     "KeyValueStore(['a', 'b'], [1.0])": "2 keys and 1 values",
@@ -151,8 +142,6 @@ VALUE_ERRORS = {
     "KeyValueStore(['a'], z(1, 2, 3))": "(m,) or vectors (m, d_v), got … (1, 2, 3)",
     "KeyValueStore(['a'], z())": "got shape ()",
     "ask(temperature=0)": "temperature must be …, got 0",
-    "ask(temperature=-1.0)": "temperature must be …, got -1",
-    "ask(temperature=inf)": "temperature must be …, got inf",
     "ask(temperature=nan)": "temperature must be …, got nan",
     "ask(encode=lambda texts: z(1))": "each of 1 strings, shape (1, d), got (1,)",
     "ask(['a', 'b'], encode=lambda texts: z(3, 2))": "each of 2 strings, shape (2, d), got (3, 2)",
@@ -165,7 +154,6 @@ VALUE_ERRORS = {
     "misspell('garcia', rng=rng, kinds=[])": "kinds is empty",
     "NameEncoder.load()(['Иванов'])": "'и' in it",
     "NameEncoder.load()(['visitor 7'])": "'7' in it",
-    "NameEncoder.load()(['李'])": "letters a to z",
     "NameEncoder.load()(['a' * 65])": "65 letters, and at most 64",
     "NameEncoder({})": "weights has no '",
 }
@@ -182,34 +170,46 @@ TYPE_ERRORS = {
     "masked_softmax(z(1, 2), i([[1, 0]]))": "mask must be boolean …True = may attend…int64",
     # scores
     "gaussian_score(z(1, 1), z(1, 1), width='1')": "width must be a number, got str",
-    "gaussian_score(z(1, 1), z(1, 1), width=None)": "width must be a number, got NoneType",
     "gaussian_score(z(1, 1), z(1, 1), width=True)": "width must be a number, got bool",
     "scaled_dot_product_score(z(1, 2), z(1, 2), scale='2')": "scale must be a number, got str",
     # attention
     "attention(*qkv, score='dot product')": "score",
     "attention(*qkv, score=lambda q, k: (q @ k.mT).tolist())": "score",
     "attention(*qkv, causal=1)": "causal must be … got int",
-    "attention(*qkv, causal=None)": "causal must be … got NoneType",
     "attention(*qkv, causal='yes')": "causal must be … got str",
+    "attention(z(2, 2), xp.ones((2, 2), dtype=xp.complex64), z(2, 2))": (
+        "key must hold real numbers, got …complex64; give key.real or abs(key)"
+    ),
+    **{
+        f"attention(np.ones((2, 2)), {bad}, np.ones((2, 2)))": f"key must {said}"
+        for bad, said in [
+            ("((1.0, 2.0),)", "be a NumPy array or a PyTorch tensor, got tuple; …asarray"),
+            ("None", "be a NumPy array or a PyTorch tensor, got NoneType; …asarray"),
+            ("'12'", "be a NumPy array or a PyTorch tensor, got str; …asarray"),
+            ("1.0", "be a NumPy array or a PyTorch tensor, got float; …asarray"),
+            ("np.array([['a', 'b']])", "hold real numbers, got …<U1"),
+            ("np.array([[None, 1.0]])", "hold …, got …object; give key.astype(float)"),
+            ("np.array([['2020-01-01']], 'M8[D]')", "hold real numbers, got …datetime64"),
+            ("np.array([['a']], np.dtypes.StringDType())", "hold real numbers, got …StringDType"),
+            ("np.zeros((1, 2), [('a', 'f4')])", "hold real numbers, got …'a'"),
+            ("np.asmatrix(np.ones((2, 2)))", "be … got matrix"),
+            ("np.ma.array([[1.0]], mask=[[True]])", "be … got MaskedArray; pass x.data… mask="),
+        ]
+    },
     # masks
     "causal_mask(2.0, like=z(0))": "num_queries must be an integer, got float",
     "causal_mask(2, '4', like=z(0))": "num_keys must be an integer, got str",
-    "causal_mask(True, like=z(0))": "num_queries must be an integer, got bool",
-    "causal_mask(2, like='numpy')": "like must be … got str",
     "sliding_window_mask(2, window=1, like=[0.0])": "like must be … got list",
     "sliding_window_mask(2, window=1.5)": "window must be an integer, got float",
     "sliding_window_mask(3, window=1, causal=0)": "causal must be True or False, got int",
     "padding_mask(xp.asarray([1.0, 2.0]), 4)": "lengths must be integers, got …float",
-    "padding_mask(xp.asarray([True, False]), 4)": "lengths must be integers, got …bool",
     "padding_mask([1, 2], 4)": "lengths must be … got list",
     "padding_mask(i([1]), 3, heads=1)": "heads must be True or False",
     # heads
     "split_heads(z(2, 4), 2.0)": "num_heads must be an integer, got float",
-    "split_heads(z(2, 4), True)": "num_heads must be an integer, got bool",
     "merge_heads([[1.0]])": "x must be a NumPy array or a PyTorch tensor, got list",
     # the cache
     "KeyValueCache(window=2.0)": "window must be an integer, got float",
-    "KeyValueCache(window=True)": "window must be an integer, got bool",
     "KeyValueCache(window=4, sinks=1.0)": "sinks must be an integer, got float",
     "KeyValueCache().append([[1.0]], [[1.0]])": "key must be a NumPy array or a …got list",
     # positions
@@ -239,7 +239,6 @@ TYPE_ERRORS = {
     # looking up
     "KeyValueStore('ab', [1, 2])": "keys … got one string; write [key]",
     "KeyValueStore(['a', 2], [1, 2])": "keys must be strings, got int: 2",
-    "KeyValueStore([b'a'], [1])": "keys must be strings, got bytes",
     **{
         f"KeyValueStore({keys}, [1.0, 2.0])": f"keys must be …{kind}"
         for keys, kind in [
@@ -259,19 +258,13 @@ TYPE_ERRORS = {
     "KeyValueStore(['a', 'b'], [[1, 2], [3]])": "values … vectors of one length",
     "KeyValueStore(['a'], xp.ones(1, dtype=xp.complex64))": "values must …complex64",
     "ask(temperature='1')": "temperature must be a number, got str",
-    "ask(temperature=None)": "temperature must be a number, got NoneType",
     "ask(temperature=True)": "temperature must be a number, got bool",
-    "ask(temperature=[1.0])": "temperature must be a number, got list",
     "ask(['Alice', 3])": "queries must be strings, got int",
-    "ask([None])": "queries must be strings, got NoneType",
     "ask([b'Alice'])": "queries must be strings, got bytes",
-    "ask(None)": "queries must be ",
     "ask(5)": "queries must be ",
     "ask(b'Alice')": "queries must be ",
-    "ask({'Alice'})": "queries must be ",
     "ask(encode=lambda texts: [[1.0] for _ in texts])": "encode(texts) must be … got list",
     "ask(score=lambda q, k: None)": "score(query, key) must be a NumPy array",
-    "ask(score=lambda q, k: [[1.0] * 8])": "score(query, key) must be a NumPy array",
     **{
         f"TrigramEncoder({text})": f"texts must be … {said}"
         for before in ("", "['abc'])(")
@@ -282,19 +275,17 @@ TYPE_ERRORS = {
     },
     # names
     "misspell(3, rng=rng)": "name must be a string, got int",
-    "misspell(None, rng=rng)": "name must be a string, got NoneType",
-    "misspell(['garcia'], rng=rng)": "name must be a string, got list",
     "misspell('garcia', rng=rng, slips=1.5)": "slips must be an integer",
     "misspell('garcia', rng=rng, kinds='vowel')": "kinds must be a list of strings",
     "misspell('garcia', rng=0)": "write np.random.default_rng(0)",
     "NameEncoder.load()('garcia')": "one string; write [text]",
     "NameEncoder.load()([3])": "texts must be strings, got int",
-    "NameEncoder.load()([None])": "texts must be strings, got NoneType",
 }
 ROWS = [(call, ValueError, words) for call, words in VALUE_ERRORS.items()]
 ROWS += [(call, TypeError, words) for call, words in TYPE_ERRORS.items()]
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("call, error, words", ROWS, ids=[call for call, _, _ in ROWS])
 def test_it_is_turned_away_in_words(xp, call, error, words):
     names = {name: getattr(d2lmini, name) for name in d2lmini.__all__}

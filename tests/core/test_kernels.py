@@ -5,7 +5,7 @@ import math
 import numpy as np
 import oracles
 import pytest
-from comparing import assert_close, dtype_name, each_dtype, needs_torch, no_nan_in_backward, random
+from comparing import assert_close, dtype_name, each_dtype, no_nan_in_backward, random
 
 from d2lmini import nadaraya_watson
 
@@ -90,11 +90,8 @@ def test_nan_gives_nan_not_a_weight(xp, kernel):
 # Gradients
 
 
-@needs_torch
 @each_kernel
-def test_gradients_are_finite_where_points_coincide_and_out_of_reach(kernel):
-    import torch
-
+def test_gradients_are_finite_where_points_coincide_and_out_of_reach(torch, kernel):
     query = torch.tensor([[0.0, 1.0], [99.0, 99.0]], requires_grad=True)
     key = torch.tensor([[0.0, 1.0], [0.0, 1.0], [0.5, 1.0], [2.0, 1.0]], requires_grad=True)
     value = torch.randn(4, 1, requires_grad=True)

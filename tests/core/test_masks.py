@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import oracles
 import pytest
-from comparing import many, needs_torch
+from comparing import many
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,9 +100,7 @@ def test_no_mask_takes_more_than_a_few_bytes_for_each_pair():
         assert peak < 4 * n * n, f"{peak / n / n} bytes for a pair; a number would be 8, True is 1"
 
 
-@needs_torch
-def test_no_tensor_takes_more_than_one_byte_for_each_pair():
-    import torch
+def test_no_tensor_takes_more_than_one_byte_for_each_pair(torch):
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Watched(TorchDispatchMode):
@@ -120,10 +118,7 @@ def test_no_tensor_takes_more_than_one_byte_for_each_pair():
 # Where PyTorch runs a function before there are numbers
 
 
-@needs_torch
-def test_lengths_within_vmap_and_masks_without_numbers():
-    import torch
-
+def test_lengths_within_vmap_and_masks_without_numbers(torch):
     lengths = torch.tensor([[1, 3], [0, 2]])
     masks = torch.func.vmap(lambda some: padding_mask(some, 3))(lengths)
     assert torch.equal(masks, torch.stack([padding_mask(some, 3) for some in lengths]))
@@ -134,10 +129,7 @@ def test_lengths_within_vmap_and_masks_without_numbers():
     assert sliding_window_mask(2, window=1, like=elsewhere).device.type == "meta"
 
 
-@needs_torch
-def test_masks_compile_once_for_all_sizes():
-    import torch
-
+def test_masks_compile_once_for_all_sizes(torch):
     def masks(lengths, x):
         m = x.shape[0]
         return (

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import oracles
-from comparing import many, needs_torch
+from comparing import many
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,9 +70,6 @@ def test_the_input_stays_and_integers_count_as_floats(xp):
     assert x.tolist() == [[1, 2], [3, 4]]
 
 
-@needs_torch
-def test_gradients_turn_back():
-    import torch
-
+def test_gradients_turn_back(torch):
     x = torch.tensor(drawn(6, 3, 4), requires_grad=True)
     assert torch.autograd.gradcheck(rotary, (x,))

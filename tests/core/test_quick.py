@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from comparing import TOLERANCE, each_dtype, needs_torch, random
+from comparing import TOLERANCE, each_dtype, random
 
 from d2lmini import attention, scaled_dot_product_score, tiled_attention
 
@@ -92,12 +92,9 @@ def test_twins_in_tiles(causal, masked, biased, size):
         np.testing.assert_allclose(quick, plain.numpy(), rtol=1e-10, atol=1e-12 * size)
 
 
-@needs_torch
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("learned", [(0,), (1,), (2,), (0, 1, 2)])
-def test_gradients_of_twins(mask, learned):
-    import torch
-
+def test_gradients_of_twins(torch, mask, learned):
     slopes = []
     for function in (attention, plainly):
         given = inputs(torch, 3, 5)
@@ -112,11 +109,8 @@ def test_gradients_of_twins(mask, learned):
         torch.testing.assert_close(one, other)
 
 
-@needs_torch
 @pytest.mark.parametrize("recorded", [False, True])
-def test_large_weights_are_ordinary_tensors(recorded):
-    import torch
-
+def test_large_weights_are_ordinary_tensors(torch, recorded):
     query = torch.zeros(1200, 4, requires_grad=recorded)
     output, weights = attention(query, query, query, mask=torch.ones(1200, dtype=torch.bool))
     assert weights.nbytes > 2**22

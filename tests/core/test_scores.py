@@ -9,7 +9,6 @@ from comparing import (
     assert_close,
     dtype_name,
     each_dtype,
-    needs_torch,
     no_nan_in_backward,
     random,
     uses_torch_func,
@@ -151,39 +150,29 @@ def test_numbers_given_as_numpys_do_not_widen_the_result(xp):
 # Inputs and gradients
 
 
-@needs_torch
 @pytest.mark.parametrize("function", [bilinear_score, additive_score])
-def test_gradients_reach_the_parameters(function):
-    import array_api_compat.torch as xp
-    import torch
-
+def test_gradients_reach_the_parameters(torch, function):
     shapes = [(3, 4)] if function is bilinear_score else [(3, 5), (4, 5), (5,)]
-    inputs = [random(xp, i, *s).requires_grad_() for i, s in enumerate([(2, 3), (3, 4), *shapes])]
+    inputs = [
+        random(torch, i, *s).requires_grad_() for i, s in enumerate([(2, 3), (3, 4), *shapes])
+    ]
     assert torch.autograd.gradcheck(function, inputs)
 
 
-@needs_torch
 @each_score
-def test_gradients_are_finite_at_zero_and_where_vectors_coincide(name):
-    import array_api_compat.torch as xp
-    import torch
-
-    score, _ = library_and_loop(name, xp, d_q=2, d_k=2)
+def test_gradients_are_finite_at_zero_and_where_vectors_coincide(torch, name):
+    score, _ = library_and_loop(name, torch, d_q=2, d_k=2)
     query = torch.tensor([[0.0, 0.0], [1.0, 2.0]], dtype=torch.float64, requires_grad=True)
     with no_nan_in_backward():
         score(query, query).sum().backward()
     assert query.grad.isfinite().all()
 
 
-@needs_torch
 @uses_torch_func
 @each_score
-def test_vmap_and_forward_mode(name):
-    import array_api_compat.torch as xp
-    import torch
-
-    score, _ = library_and_loop(name, xp)
-    query, key = random(xp, 0, 5, 2, 3), random(xp, 1, 5, 4, 3)
+def test_vmap_and_forward_mode(torch, name):
+    score, _ = library_and_loop(name, torch)
+    query, key = random(torch, 0, 5, 2, 3), random(torch, 1, 5, 4, 3)
     together = score(query, key)
     assert torch.allclose(torch.func.vmap(score)(query, key), together)
     primal, tangent = torch.func.jvp(lambda q: score(q, key), (query,), (torch.ones_like(query),))

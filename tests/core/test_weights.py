@@ -8,7 +8,6 @@ from comparing import (
     dtype_name,
     each_dtype,
     many,
-    needs_torch,
     no_nan_in_backward,
     random,
     uses_torch_func,
@@ -135,10 +134,7 @@ def test_a_score_of_minus_infinity_is_hidden_and_a_visible_nan_passes_on(xp):
 # Gradients
 
 
-@needs_torch
-def test_gradients_are_zero_without_keys_and_at_what_is_hidden():
-    import torch
-
+def test_gradients_are_zero_without_keys_and_at_what_is_hidden(torch):
     scores = torch.tensor([[1.0, NAN, INF], [1.0, 2.0, 3.0], [-INF] * 3], requires_grad=True)
     mask = torch.tensor([[False, False, False], [True, True, False], [True, True, True]])
     with no_nan_in_backward():
@@ -148,11 +144,8 @@ def test_gradients_are_zero_without_keys_and_at_what_is_hidden():
     assert scores.grad[1, 2] == 0
 
 
-@needs_torch
 @uses_torch_func
-def test_vmap_and_forward_mode():
-    import torch
-
+def test_vmap_and_forward_mode(torch):
     scores, mask = torch.randn(4, 2, 3), torch.rand(4, 2, 3) > 0.5
     together = masked_softmax(scores, mask)
     assert torch.allclose(torch.func.vmap(masked_softmax)(scores, mask), together)

@@ -1,5 +1,6 @@
 """The exercise cells of the chapters: the registered texts, and solvable as they stand."""
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -36,28 +37,21 @@ def exercise_cells(path):
 
 
 @by_chapter
-def test_exercise_cells_have_the_registered_text(path):
-    for name, source in exercise_cells(path).items():
-        exercise = find(name)
-        assert exercise.chapter == int(path.stem[:2])
-        assert source == exercise.starter
-
-
-@by_chapter
-def test_each_exercise_is_followed_by_its_hints_and_solution(path, capsys):
-    """Each runs alone, in a new kernel, and calls the function what the learner does."""
-    cells = code_cells(path)
+def test_each_exercise_is_there_with_its_text_hints_and_solution(path, capsys):
+    """Each cell runs alone, in a new kernel, and calls the function what the learner does."""
+    cells, posed = code_cells(path), exercise_cells(path)
+    assert list(posed) == [exercise.name for exercise in exercises(int(path.stem[:2]))]
     sources = [source for _, source, _ in cells]
-    for name, source in exercise_cells(path).items():
-        at = sources.index(source)
+    for name, source in posed.items():
+        exercise, at = find(name), sources.index(source)
+        assert source == exercise.starter
         (_, one, tags_of_one), (_, two, tags_of_two) = cells[at + 1 : at + 3]
         exec(one, {})
         assert capsys.readouterr().out.startswith("Hint 1 of ")
         exec(two, {})
-        assert capsys.readouterr().out.startswith(f"Solution of {find(name).function}\n")
-        assert {calls(text) for text in (one, two)} == {find(name).function}
-        assert "hide-input" in tags_of_one
-        assert "hide-input" in tags_of_two
+        assert capsys.readouterr().out.startswith(f"Solution of {exercise.function}\n")
+        assert {calls(text) for text in (one, two)} == {exercise.function}
+        assert "hide-input" in tags_of_one and "hide-input" in tags_of_two
 
 
 @by_chapter
@@ -67,7 +61,8 @@ def test_no_later_cell_depends_on_a_learners_function(path):
     for _, source, _ in code_cells(path):
         names = set(checked([as_python(source)]))
         if not names and not calls(source):
-            words = set(compile_names(source))
+            tree = ast.parse(as_python(source))
+            words = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
             assert not words & given, f"{words & given} used after the exercise"
         given |= names
 
@@ -76,20 +71,6 @@ def calls(source):
     """Return what a cell that shows hints or a solution asks for."""
     show = r"from d2lmini.exercises import (hint|solution)\n\n\1\(\"(\w+)\"\)"
     return found[2] if (found := re.fullmatch(show, source)) else ""
-
-
-def compile_names(source):
-    """Return the names that a cell reads."""
-    import ast
-
-    tree = ast.parse(as_python(source))
-    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
-
-
-@by_chapter
-def test_every_exercise_is_in_its_chapter(path):
-    registered = [exercise.name for exercise in exercises(int(path.stem[:2]))]
-    assert list(exercise_cells(path)) == registered
 
 
 @by_chapter

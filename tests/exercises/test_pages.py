@@ -49,11 +49,8 @@ def test_the_example_of_the_teachers_page_is_a_good_exercise(monkeypatch, capsys
     exercise = find("largest_weight")
     order = {"sorted", "reversed"}  # of which the largest is the same: a line in EQUAL
     monkeypatch.setitem(test_kinds.EQUAL, ("largest_weight", "weights"), order)
-    of_each = [
-        test
-        for test in vars(test_exercises).values()
-        if test_exercises.each.mark in getattr(test, "pytestmark", [])
-    ]
+    each = test_exercises.each.mark
+    of_each = [t for t in vars(test_exercises).values() if each in getattr(t, "pytestmark", [])]
     assert len(of_each) > 4
     for test in of_each:
         test(exercise)

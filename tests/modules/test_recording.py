@@ -59,7 +59,7 @@ def assert_weights(found, query, key, visible=True, scores=lambda table: table):
     ],
 )
 def test_one_call_has_the_weights_of_the_definition(options, visible, bias, scale):
-    query, key, value = torch.randn(2, 3, N, D), torch.randn(2, 3, M, D), torch.randn(2, 3, M, 5)
+    query, key, value = (torch.randn(2, 3, *size) for size in ((N, D), (M, D), (M, 5)))
     call = lambda: scaled_dot_product_attention(query, key, value, **options)  # noqa: E731
     output, record = recorded(call)
     assert torch.equal(alone(call), output)
@@ -203,13 +203,15 @@ def test_a_head_is_taken_out_of_an_encoder_and_of_our_own_layer():
 
 def test_training_is_not_disturbed():
     """The same dropout, the same gradients."""
-    model, x, found = encoder(dropout=0.2), torch.randn(2, 5, 16), []
-    unseen, (output, record) = alone(lambda: model(x)), recorded(lambda: model(x), model)
-    for each in (unseen, output):
+    model, x = encoder(dropout=0.2), torch.randn(2, 5, 16)
+
+    def step():
         model.zero_grad()
-        each.sum().backward()
-        found.append([p.grad.clone() for p in model.parameters()])
-    assert all(map(torch.equal, *found))
+        model(x).sum().backward()
+        return [p.grad.clone() for p in model.parameters()]
+
+    unseen, (seen, record) = alone(step), recorded(step, model)
+    assert all(map(torch.equal, unseen, seen))
     torch.testing.assert_close(record.stack().sum(-1), torch.ones(2, 4, 5))  # before dropout
 
 
@@ -245,10 +247,8 @@ def test_what_is_kept():
 def test_only_the_model_is_recorded_and_without_one_all_is():
     one, other, x = encoder().eval(), encoder().eval(), torch.randn(1, 5, 16)
     q = torch.randn(1, 2, 3, 4)
-    with record_attention(one) as record, record_attention() as everything:
-        other(x)
-        one(x)
-        scaled_dot_product_attention(q, q, q)
+    with record_attention() as everything:
+        _, record = recorded(lambda: (other(x), one(x), scaled_dot_product_attention(q, q, q)), one)
     assert len(record) == 2
     assert everything.names == ["layers.0.self_attn", "layers.1.self_attn", ""]
     assert len(everything) == 5
@@ -267,10 +267,9 @@ def test_threads_have_records_of_their_own():
     threads = [
         threading.Thread(target=run, args=pair) for pair in zip(models, lengths, strict=True)
     ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    for step in (threading.Thread.start, threading.Thread.join):
+        for thread in threads:
+            step(thread)
     for length, record in records.items():
         assert {call.weights.shape for call in record} == {(1, 4, length, length)}
         assert len(record) == 10 and record.names == ["layers.0.self_attn", "layers.1.self_attn"]
@@ -302,23 +301,17 @@ def test_an_exception_inside_leaves_nothing_behind(grad):
 
 
 def test_steps_are_joined():
-    def call(n, m, fill):
+    def call(n, m):
         q, k = torch.zeros(1, 2, n, 4), torch.zeros(1, 2, m, 4)
         scaled_dot_product_attention(q, k, k)
-        return torch.full((n, m), fill)
 
     nan = torch.nan
-    with record_attention() as record:  # a cache that grows, and one that forgets
-        call(2, 2, 1 / 2), call(1, 3, 1 / 3), call(1, 2, 1 / 2)
-    expected = [
-        [0.5, 0.5, nan, nan],
-        [0.5, 0.5, nan, nan],
-        [1 / 3] * 3 + [nan],
-        [nan, nan, 0.5, 0.5],
-    ]
-    torch.testing.assert_close(record.joined()[0, 1], torch.tensor(expected), equal_nan=True)
-    with record_attention() as record:  # keys of another sequence
-        call(1, 3, 1 / 3), call(1, 3, 1 / 3), call(1, 3, 1 / 3), call(1, 3, 1 / 3)
+    _, record = recorded(lambda: (call(2, 2), call(1, 3), call(1, 2)))  # it grows, and forgets
+    expected = torch.tensor(
+        [[0.5, 0.5, nan, nan], [0.5, 0.5, nan, nan], [1 / 3] * 3 + [nan], [nan, nan, 0.5, 0.5]]
+    )
+    torch.testing.assert_close(record.joined()[0, 1], expected, equal_nan=True)
+    _, record = recorded(lambda: [call(1, 3) for _ in range(4)])  # keys of another sequence
     torch.testing.assert_close(record.joined()[0, 0], torch.full((4, 3), 1 / 3))
 
 
