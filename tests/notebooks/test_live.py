@@ -403,8 +403,8 @@ def test_a_picture_is_a_picture():
 
 # What goes wrong: its name, what is said, and the lines of the reader's own that are shown.
 ERRORS = [
-    ("raise KeyboardInterrupt", "KeyboardInterrupt", "", ["1 raise KeyboardInterrupt"]),
     ("exit()", "SystemExit", "asked to stop", []),
+    ("raise KeyboardInterrupt", "KeyboardInterrupt", "", ["1 raise KeyboardInterrupt"]),
     ("input('Your name?')", "RuntimeError", "Your name?: nobody is asked", ["1 input('Your name?"]),
     ("def f(): return f()\nf()", "RecursionError", "recursion", None),
     ("import numpy as np\nnp.zeros(10**15)", "MemoryError", "allocate", ["2 np.zeros"]),
