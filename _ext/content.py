@@ -178,8 +178,9 @@ def written(name: str) -> str:
 
 
 def place_explorables(document: nodes.document, env) -> None:
-    """Put the explorables of a notebook after the figures that they belong to."""
-    here = {cell: name for name, (page, cell) in explorables.PLACES.items() if page == env.docname}
+    """Put the explorables of a notebook, and small pictures, after the cells they belong to."""
+    places = {**explorables.PLACES, **pictures.PLACES}
+    here = {cell: name for name, (page, cell) in places.items() if page == env.docname}
     if not any(here):  # no notebook, or none of those
         return
     ids = cell_ids(env)
@@ -193,7 +194,14 @@ def place_explorables(document: nodes.document, env) -> None:
     for node in list(document.findall(is_code_cell)):
         if name := here.get(ids[node["cell_index"]]):
             place = node.parent.index(node) + 1
-            node.parent.insert(place, nodes.raw("", written(name), format="html"))
+            if name in pictures.LEADS:
+                leads = env.app.builder.get_relative_uri(env.docname, pictures.LEADS[name])
+                drawn = (
+                    f'<div class="picture"><a href="{leads}">{getattr(pictures, name)()}</a></div>'
+                )
+            else:
+                drawn = written(name)
+            node.parent.insert(place, nodes.raw("", drawn, format="html"))
 
 
 WIDE, LEFT = 230, 8  # of a dot plot, in pixels, and where its scale begins

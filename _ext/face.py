@@ -1,8 +1,8 @@
 """Ship the one family that texts, figures and code are set in, with the glyphs that the book uses.
 
-Texts and figures are in Source Serif 4, code in Source Code Pro. Until its file has come a text is
-in a face of the reader's machine that is stretched to the same widths and heights, so nothing moves
-then. A drawing is an image, which knows no font of the page around it, so it carries its own.
+Texts and figures are in Source Serif 4, code in Source Code Pro, formulas in KaTeX's faces. The
+style sheet holds them, so no page is ever seen in another face, and no line breaks anew when a file
+has come. A drawing is an image, which knows no font of the page around it, so it carries its own.
 
 To cut fonts takes a fifth of a build's time, so what was cut is kept in the user's cache.
 """
@@ -13,7 +13,7 @@ import functools
 import hashlib
 import html
 import io
-import json
+import logging
 import os
 import re
 import time
@@ -25,40 +25,38 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 from fontTools.varLib.instancer import instantiateVariableFont
 
+logging.getLogger("fontTools").setLevel("WARNING")  # not each table of each font
+
 FACE = Path(__file__).parent / "face"
+KATEX = Path(__file__).parent / "katex/static/katex/fonts"
 NAME = "face.css"
-FILES = {  # the file: its family, its weights and its slope
-    "Serif": ("Book", "font-weight: 400 600; font-style: normal"),
-    "Serif-Italic": ("Book", "font-weight: 400 600; font-style: italic"),
-    "Code": ("Book Code", "font-weight: 400 600; font-style: normal"),
-}
-# What stands in for them: a family, its weight and slope, the faces that machines have, and how far
-# one is stretched, by the widths of the letters of an English text. A large heading is narrower.
-LATE = [
-    ("Book Late", "400", "normal", "Times New Roman;Liberation Serif;Nimbus Roman", 110.2),
-    ("Book Late", "600", "normal", "Times New Roman Bold;Liberation Serif Bold", 105.5),
-    ("Book Late", "400", "italic", "Times New Roman Italic;Liberation Serif Italic", 102.7),
-    ("Book Big Late", "600", "normal", "Times New Roman Bold;Liberation Serif Bold", 94.6),
-    ("Book Code Late", "400", "normal", "Courier New;Liberation Mono", 100),
+# The family, its weights and slope, and the file with the place on its axes that it is cut from.
+# Letters of headings are drawn for their size.
+FACES = [
+    ("Book", "font-weight: 400 600; font-style: normal", "Serif", {"opsz": 18}),
+    ("Book Big", "font-weight: 600; font-style: normal", "Serif", {"opsz": 36, "wght": 600}),
+    ("Book", "font-weight: 400 600; font-style: italic", "Serif-Italic", {}),
+    ("Book Code", "font-weight: 400 600; font-style: normal", "Code", {}),
 ]
-HEIGHTS = {"Book": (103.6, 33.5), "Book Big": (103.6, 33.5), "Book Code": (98.4, 27.3)}  # up, down
+# The same of formulas, by what KaTeX calls a symbol that is set in it. For large brackets and the
+# like a page loads the file.
+FORMULA_FACES = {
+    "mathbf": ("KaTeX_Main", "font-weight: 700; font-style: normal", "KaTeX_Main-Bold"),
+    "mathnormal": ("KaTeX_Math", "font-weight: 400; font-style: italic", "KaTeX_Math-Italic"),
+    "": ("KaTeX_Main", "font-weight: 400; font-style: normal", "KaTeX_Main-Regular"),
+}
+SYMBOL = re.compile(r'<span class="(m(?:ord|bin|rel|open|close|punct|op)\b[^"]*)"[^>]*>([^<]+)')
 CUTS = {  # what a drawing carries: the file, the place on its axes, and the name of the cut
     "regular": ("Serif", {"opsz": 14, "wght": 400}, "font-weight: 400 500; font-style: normal"),
     "bold": ("Serif", {"opsz": 14, "wght": 600}, "font-weight: 600 900; font-style: normal"),
     "italic": ("Serif-Italic", {}, "font-weight: 400 500; font-style: italic"),
 }
-FORMULAS = [f"katex/fonts/KaTeX_{cut}" for cut in ("Main-Regular", "Main-Bold", "Math-Italic")]
 # The name that figures are drawn with: a drawing's own face of that name comes before the system's.
 DRAWN = "DejaVu Sans"
-NOT_TEXT = re.compile(
-    r"<(script|style|pre)\b.*?</\1>"
-    r'|<span class="katex-html".*?(?=</?(?:p|div|li|t[dh]|d[td]|h\d)\b)'
-    r"|<[^>]*>",
-    re.DOTALL,
-)
-
+TAG = re.compile("<[^>]*>")
 CODE = re.compile(r"<(?:pre|code)\b.*?</(?:pre|code)>", re.DOTALL)
-
+FORMULA = re.compile(r'<span class="katex-html".*?(?=</?(?:p|div|li|t[dh]|d[td]|h\d)\b)', re.DOTALL)
+NOT_TEXT = re.compile(rf"<(script|style|pre)\b.*?</\1>|{FORMULA.pattern}|{TAG.pattern}", re.DOTALL)
 
 CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
 KEPT = Path(CACHE, "queries-keys-and-values")
@@ -66,12 +64,17 @@ MONTH = 30 * 24 * 3600  # seconds after which is forgotten what nobody has asked
 SOURCE = Path(__file__).read_bytes()
 
 
+def file(name: str) -> Path:
+    """Return where a font is."""
+    return (KATEX if name.startswith("KaTeX") else FACE) / f"{name}.woff2"
+
+
 def kept(cut: Callable[..., bytes]) -> Callable[..., bytes]:
     """Let a function that cuts a font ask the cache first; that may be missing or read-only."""
 
     def ask(name: str, *letters: frozenset[str], **place: float) -> bytes:
         about = (cut.__name__, fontTools.version, [*map(sorted, letters)], place)
-        sources = SOURCE + (FACE / f"{name}.woff2").read_bytes() + repr(about).encode()
+        sources = SOURCE + file(name).read_bytes() + repr(about).encode()
         path = KEPT / hashlib.sha256(sources).hexdigest()
         try:
             found = path.read_bytes()
@@ -103,7 +106,7 @@ def unpacked(name: str, **place: float) -> bytes:
     Of a packed font all outlines are read, whichever are wanted; of this one those that are.
     """
     plain = io.BytesIO()
-    with TTFont(FACE / f"{name}.woff2", recalcTimestamp=False) as font:
+    with TTFont(file(name), recalcTimestamp=False) as font:
         if place:
             instantiateVariableFont(font, place, inplace=True)
         font.flavor = None
@@ -153,64 +156,35 @@ def with_face(svg: bytes) -> bytes:
     return f"{head}{end}<style>{rules}</style>{rest}".encode()
 
 
-def stand_ins() -> str:
-    """Return the rules for the faces that stand in."""
-    rules = []
-    for family, weight, style, names, stretch in LATE:
-        up, down = (100 * part / stretch for part in HEIGHTS[family.removesuffix(" Late")])
-        local = ", ".join(f'local("{name}")' for name in names.split(";"))
-        rules.append(
-            f'@font-face {{ font-family: "{family}"; font-weight: {weight}; font-style: {style}; '
-            f"src: {local}; size-adjust: {stretch}%; ascent-override: {up:.1f}%; "
-            f"descent-override: {down:.1f}%; line-gap-override: 0%; }}"
-        )
-    return "\n".join(rules)
-
-
-# A page on a disk may load its fonts, but not ask for them early.
-PRELOAD = """<script>
-if (location.protocol !== "file:") for (const href of {addresses})
-  document.head.append(Object.assign(document.createElement("link"),
-    {{ rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href }}));
-</script>"""
-
-
-def preload(app, pagename, templatename, context, doctree) -> None:
-    """Let a page ask for its fonts before it has read its styles.
-
-    A formula that waits for its font is as wide as another font makes it, and so are the columns
-    of a table.
-    """
-    fonts = [f"face/{name}" for name in FILES]
-    body = context.get("body", "")
-    if 'class="katex' in body:
-        sizes = {"2"} if "large-op" in body else set()  # sums; brackets say their size
-        sizes |= set(re.findall(r"delimsizing size([1-4])", body))
-        fonts += [*FORMULAS, *(f"katex/fonts/KaTeX_Size{n}-Regular" for n in sorted(sizes))]
-    addresses = [context["pathto"](f"_static/{name}.woff2", resource=True) for name in fonts]
-    context["metatags"] = context.get("metatags", "") + PRELOAD.format(
-        addresses=json.dumps(addresses)
+def rule(family: str, says: str, letters: frozenset[str], name: str, **place: float) -> str:
+    """Return the rule for a face that the style sheet holds; other letters come from elsewhere."""
+    held = ",".join(f"U+{ord(letter):X}" for letter in sorted(letters))
+    address = base64.b64encode(subset_of(name, letters, **place)).decode()
+    return (
+        f'@font-face {{ font-family: "{family}"; {says}; unicode-range: {held}; '
+        f'src: url("data:font/woff2;base64,{address}") format("woff2"); }}'
     )
-    app.add_css_file(NAME)
 
 
 def write(app, out: Path) -> None:
-    """Write the style sheet, and the fonts with the letters of all pages."""
-    letters = set(map(chr, range(0x20, 0x7F))) | set("…–—“”‘’·×→←√✓−≤≥≈")  # also what scripts write
-    code = set(letters)
-    for page in out.rglob("*.html"):
-        text = page.read_text("utf8")
-        letters |= set(html.unescape(NOT_TEXT.sub(" ", text)))
-        code |= set(html.unescape(re.sub("<[^>]*>", " ", " ".join(CODE.findall(text)))))
-    folder = out / "_static/face"
-    folder.mkdir(parents=True, exist_ok=True)
-    rules = [stand_ins()]
-    for name, (family, says) in FILES.items():
-        held = frozenset((code if name == "Code" else letters) - {"\n", "\t"})
-        (folder / f"{name}.woff2").write_bytes(subset_of(name, held))
-        rules.append(
-            f'@font-face {{ font-family: "{family}"; {says}; font-display: swap; '
-            f'src: url("face/{name}.woff2") format("woff2"); }}'
-        )
+    """Write the style sheet with the letters of all pages, and of what scripts write on them."""
+    pages = [path.read_text("utf8") for path in out.rglob("*.html")]
+    always = set(map(chr, range(0x20, 0x7F))).union(*(p.read_text() for p in out.rglob("*.mjs")))
+    text = always.union(*(html.unescape(NOT_TEXT.sub(" ", page)) for page in pages))
+    code = always.union(*(html.unescape(TAG.sub(" ", c)) for p in pages for c in CODE.findall(p)))
+    rules = []
+    for family, says, name, place in FACES:
+        letters = frozenset((code if name == "Code" else text) - {"\n", "\t"})
+        rules.append(rule(family, says, letters, name, **place))
+    formulas = "".join(part for page in pages for part in FORMULA.findall(page))
+    symbols: dict[str, set[str]] = {}
+    for kinds, word in SYMBOL.findall(formulas):
+        kind = next(kind for kind in FORMULA_FACES if kind in kinds)
+        symbols.setdefault(kind, set()).update(html.unescape(word))
+    for kind, letters in symbols.items():
+        family, says, name = FORMULA_FACES[kind]
+        rules.append(rule(family, says, frozenset(letters), name))
     (out / "_static" / NAME).write_text("\n".join(rules) + "\n", "utf8")
+    for path in (out / "_static/katex/fonts").glob("*.woff2"):
+        path.write_bytes(subset_of(path.stem, frozenset(html.unescape(TAG.sub("", formulas)))))
     forget()

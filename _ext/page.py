@@ -1,23 +1,18 @@
 """What a theme cannot say in a template: one style sheet, tables in boxes, code with fewer tags.
 
 Sphinx links a style sheet for each extension. Here they are joined, in the order of STYLES, when
-all are written, and `theme/layout.html` links the one. Fonts of formulas keep the glyphs that some
-page uses.
+all are written, and `theme/layout.html` links the one.
 """
 
 import hashlib
 import html
-import logging
 import posixpath
 import re
 from pathlib import Path
 
 from docutils import nodes
-from fontTools import subset
 
 from d2lmini.plotting.theme import HATCH, PALETTES, RAMP
-
-logging.getLogger("fontTools").setLevel("WARNING")  # not each table of each font
 
 COLOURS = ("query", "key", "value", "output", "weight")
 STYLES = [
@@ -33,7 +28,6 @@ STYLES = [
     "explorables/explorables.css",
     "print.css",
 ]
-KATEX = Path(__file__).parent / "katex/static/katex/fonts"
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 URL = re.compile(r"""url\(["']?(?!data:|#)([^"')]+)["']?\)""")
 LINK = re.compile(r"(_static/style\.css)(?:\?v=\w+)?(?=\")")
@@ -41,9 +35,8 @@ LINK = re.compile(r"(_static/style\.css)(?:\?v=\w+)?(?=\")")
 NO_COLOUR = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
 CODE = re.compile(r'(<div class="highlight"><pre><span></span>)(.*?)(?=</pre>)', re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
-AFTER = re.compile(r"[(\[,.](?![^<]*>)")
+AFTER = re.compile(r"(?:[(\[,]|\.(?!\d))(?![^<]*>)")  # not within a number
 LONGEST = 24  # letters without a blank, which a line of a phone still holds when it hangs
-FORMULA = re.compile(r'<span class="katex-html".*?(?=</?(?:p|div|li|t[dh]|d[td]|h\d)\b)', re.S)
 
 
 def box_tables(document: nodes.document, env) -> None:
@@ -145,21 +138,9 @@ def write_colours(app, out: Path) -> None:
     (out / "_static/colors.css").write_text(text, "utf8")
 
 
-def lean_formulas(fonts: Path, pages: str) -> None:
-    """Keep the glyphs that the book's formulas use."""
-    drawn = html.unescape(re.sub(r"<[^>]*>", "", "".join(FORMULA.findall(pages))))
-    options = subset.Options(flavor="woff2", notdef_outline=True)
-    for source in KATEX.glob("*.woff2"):  # not what an earlier build has left of it
-        with subset.load_font(str(source), options) as font:
-            subsetter = subset.Subsetter(options)
-            subsetter.populate(unicodes={ord(letter) for letter in drawn})
-            subsetter.subset(font)
-            subset.save_font(font, str(fonts / source.name), options)
-
-
 def join_styles(app, out: Path) -> None:
     """Write the one style sheet, and link it with what tells its versions apart."""
-    static, parts, pages = out / "_static", [], ""
+    static, parts = out / "_static", []
     for path in (static / name for name in STYLES):
         if not path.exists():  # of an extension that this book does without
             continue
@@ -174,6 +155,3 @@ def join_styles(app, out: Path) -> None:
     for path in out.rglob("*.html"):
         page = path.read_text("utf8")
         path.write_text(LINK.sub(rf"\1?v={version}", page), "utf8")
-        pages += page
-    if (fonts := static / "katex/fonts").exists():
-        lean_formulas(fonts, pages)

@@ -58,7 +58,6 @@ STEPS = [
     ("html-page-context", HTML, links.add_previews),
     ("html-page-context", HTML, content.load_explorables),
     ("html-page-context", BOTH, outputs.load_files),
-    ("html-page-context", BOTH, face.preload),
     ("html-page-context", BOTH, public.describe),
     # The book, when all pages are written. The policy comes last: it has the hashes of all scripts.
     ("build-finished", HTML, finding.write),

@@ -28,6 +28,7 @@ def policy(page: str) -> str:
             " ".join(["script-src 'self'", *sorted(hashes)]),
             "style-src 'self' 'unsafe-inline'",
             "img-src 'self' data:",
+            "font-src 'self' data:",
             "object-src 'none'",
             "base-uri 'none'",
             "form-action 'self'",

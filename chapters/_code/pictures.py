@@ -18,6 +18,9 @@ from d2lmini.models import load_readings
 from d2lmini.plotting._dark_maps import weight_map
 
 Rows = list[list[float | None]]
+# Those of notebooks, after which cell they come, and the page to which they lead.
+PLACES = {"all_heads": ("chapters/07-real-models", "who-looks")}
+LEADS = {"all_heads": "chapters/atlas"}
 TEXT = "Zed Quimby likes tea. Mo Larkin likes milk. Zed Quim"
 
 
@@ -116,26 +119,41 @@ def ledger() -> str:
 
 
 def wall() -> str:
-    """Draw the heads of 15 layers on one sentence, once for each theme."""
-    weights = load_readings()[TEXT].weights[9:24].swapaxes(0, 1)  # (9, 15, n, n)
-    n = weights.shape[-1]
-    kept = np.zeros((9, 15, n + 1, n + 1))
+    """Draw the heads of 15 layers on one sentence."""
+    return squares(9, 24, "")
+
+
+def all_heads() -> str:
+    """Draw the heads of all 30 layers, as what leads to them."""
+    words = (
+        "All 270 heads on this text, a column for each of 30 layers: most have one dark line at "
+    )
+    words += "their left edge, some a diagonal, and a few a dark cell in their last row."
+    return squares(0, 30, words)
+
+
+def squares(first: int, last: int, alt: str) -> str:
+    """Draw the heads of some layers, once for each theme; on a link what is seen is said."""
+    weights = load_readings()[TEXT].weights[first:last].swapaxes(0, 1)  # (9, layers, n, n)
+    layers, n = weights.shape[1:3]
+    kept = np.zeros((9, layers, n + 1, n + 1))
     kept[..., :n, :n] = weights
     seen = np.zeros((n + 1, n + 1), bool)
     seen[:n, :n] = np.tri(n, dtype=bool)
-    flat = kept.swapaxes(1, 2).reshape(9 * (n + 1), 15 * (n + 1))
-    level = 1 + (flat * 14).round().astype(np.uint8)  # 0 is no weight
-    level[~np.tile(seen, (9, 15))] = 0
-    made = ""
+    flat = kept.swapaxes(1, 2).reshape(9 * (n + 1), layers * (n + 1))
+    steps = 15 if layers < 30 else 8  # as fine as what is loaded with its page may be
+    level = 1 + (flat * (steps - 1)).round().astype(np.uint8)  # 0 is no weight
+    level[~np.tile(seen, (9, layers))] = 0
+    made, kind = "", "" if alt else " decorative"
     for theme in ("light", "dark"):
         image = Image.fromarray(level, "P")
-        colors = (weight_map(theme)(np.linspace(0, 1, 15))[:, :3] * 255).round().astype(int)
+        colors = (weight_map(theme)(np.linspace(0, 1, steps))[:, :3] * 255).round().astype(int)
         image.putpalette([0, 0, 0, *colors.ravel().tolist()])
         file = io.BytesIO()
         image.save(file, "PNG", transparency=0, bits=4, optimize=True)
         data = base64.b64encode(file.getvalue()).decode()
-        made += f'<img class="in-{theme} decorative" src="data:image/png;base64,{data}" alt="" '
-        made += f'width="{15 * (n + 1)}" height="{9 * (n + 1)}"/>'
+        made += f'<img class="in-{theme}{kind}" src="data:image/png;base64,{data}" alt="{alt}" '
+        made += f'width="{layers * (n + 1)}" height="{9 * (n + 1)}"/>'
     return made
 
 

@@ -292,3 +292,9 @@ def test_each_is_in_its_place_with_its_numbers(built, name):
         assert found.find_previous_sibling().select_one("figure .d2lmini-figure")
     elif start.replaces:
         assert html.select_one(f"#{start.replaces} .d2lmini-figure")
+
+
+def test_in_chapter_7_the_wall_leads_to_the_atlas(built):
+    (link,) = checks.soup(built / "chapters/07-real-models.html").select(".picture > a")
+    assert link["href"] == "atlas.html"
+    assert all("270 heads" in image["alt"] for image in link.select("img"))

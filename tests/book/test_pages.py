@@ -85,7 +85,7 @@ def test_titles_and_descriptions_differ(pages):
 
 def test_one_style_sheet_whose_fonts_and_pictures_are_there(built):
     css = (built / "_static" / "style.css").read_text("utf8")
-    for wanted in ("katex/fonts/KaTeX_Main-Regular.woff2", "face/", "--query"):
+    for wanted in ("katex/fonts/KaTeX_Main-Regular.woff2", "Book Big", "--query"):
         assert wanted in css
     files = set(re.findall(r"url\(([^)\"]+\.(?:woff2|png|svg))\)", css))
     assert [name for name in files if not (built / "_static" / name).is_file()] == []

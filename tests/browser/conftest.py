@@ -63,11 +63,11 @@ def visit(chromium, address):
     """Return a function that opens a page as somebody who has never been there."""
     contexts = []
 
-    def open_page(page, width=1280, scheme="light", base=address, faces=True, **options) -> Visit:
+    def open_page(page, width=1280, scheme="light", base=address, fonts=True, **options) -> Visit:
         size = {"width": width, "height": 900}
         context = chromium.new_context(viewport=size, color_scheme=scheme, **options)
         contexts.append(context)
-        if not faces:
+        if not fonts:
             context.route("**/*.woff2", lambda route: route.abort())
         seen = Visit(context.new_page())
         # "log" is what the theme tells its own authors

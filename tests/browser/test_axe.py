@@ -17,34 +17,25 @@ def test_the_stored_file_is_the_one_that_was_stored():
     assert "Mozilla Public License" in (axe.STORED / "LICENSE").read_text("utf8")
 
 
-@pytest.fixture
-def package(tmp_path):
-    """Return a package as npm makes one, and its hash."""
-    path = tmp_path / "axe-core-9.0.0.tgz"
+def test_a_package_is_stored_with_its_hash_and_another_is_not(tmp_path):
+    path = tmp_path / "axe-core-9.0.0.tgz"  # as npm makes one
     with tarfile.open(path, "w:gz") as packed:
         for name in axe.FILES:
             text = b"/*! axe v9.0.0 */"
             member = tarfile.TarInfo(f"package/{name}")
             member.size = len(text)
             packed.addfile(member, io.BytesIO(text))
-    digest = base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
-    return path, f"sha512-{digest}"
-
-
-def test_a_package_is_stored_with_its_hash(package, tmp_path):
-    path, integrity = package
+    whole = path.read_bytes()
+    integrity = f"sha512-{base64.b64encode(hashlib.sha512(whole).digest()).decode()}"
+    path.write_bytes(whole + b" ")
+    with pytest.raises(SystemExit, match=r"nothing was changed"):
+        axe.store(path, integrity, tmp_path)
+    assert not (tmp_path / "axe.min.js").exists()
+    path.write_bytes(whole)
     axe.store(path, integrity, tmp_path)
     assert axe.stored_version(tmp_path) == "9.0.0"
     digest = hashlib.sha256((tmp_path / "axe.min.js").read_bytes()).hexdigest()
     assert (tmp_path / axe.HASH).read_text("utf8").startswith(digest)
-
-
-def test_another_package_is_not(package, tmp_path):
-    path, integrity = package
-    path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(SystemExit, match=r"nothing was changed"):
-        axe.store(path, integrity, tmp_path)
-    assert not (tmp_path / "axe.min.js").exists()
 
 
 @pytest.mark.parametrize(("version", "status"), [(None, 0), ("99.0.0", 1)])

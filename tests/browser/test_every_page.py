@@ -65,7 +65,6 @@ SCROLLING = """[...document.querySelectorAll('article *')].filter(
         && e.checkVisibility({visibilityProperty: true, opacityProperty: true})
 ).map(e => ({
     what: `${e.tagName} ${e.className} ${e.innerText.slice(0, 80)}`,
-    figure: !!e.closest('.d2lmini-figure, .d2lmini-table, .explorable, figure, table'),
     formula: !!e.closest('.math'),
     code: !!e.closest('.highlight:not(.cell_output .highlight)'),
     printed: !!e.closest('.cell_output pre'),
@@ -173,26 +172,35 @@ def findings(tab, rules, within="") -> list[str]:
 def test_each_page(visit, address, page, width, scheme):
     """All that is asked of a page in one visit; the steps are in the order of their traces."""
     seen = visit(page, width, scheme)
-    moves_little(seen.tab)
+    tab = seen.tab
+    tab.evaluate(SHIFT)
+    for top in range(0, tab.evaluate("document.documentElement.scrollHeight"), 2500):
+        tab.evaluate(f"scrollTo(0, {top})")
+        tab.wait_for_timeout(20)
+    tab.wait_for_timeout(200)
+    assert tab.evaluate("shifted") < 0.01, "the limit that the book sets itself"
     is_light_and_alone(seen, address)
-    assert seen.tab.evaluate("document.documentElement.dataset.theme") == scheme
-    words_of_drawings_have_one_size(seen.tab, width)
-    drawings_fill_their_column(seen.tab)
+    assert tab.evaluate("document.documentElement.dataset.theme") == scheme
+    sizes = [WORDS[width] * one for one in (1, 17 / 14, 0.85)]
+    said = "the build sets words anew: see _ext/letters.py, and make room where they are cut"
+    assert tab.evaluate(WORDS_OF_DRAWINGS, sizes) == [], said
+    said = "give it a larger width, or its panels another order, and see _wanted_side"
+    assert tab.evaluate(BAD_DRAWINGS) == [], said
     if width == 390:
-        boxes = seen.tab.evaluate(SCROLLING)
+        boxes = tab.evaluate(SCROLLING)
         assert [box["what"] for box in boxes if box["printed"] or box["formula"]] == []
         if page in CHAPTERS:
-            code_hangs(seen.tab)
-    if width == 1280:
+            code_hangs(tab)
+    else:
         if "/api" in page:
-            assert seen.tab.evaluate(CUT) == [], "an example of the reference is cut"
+            assert tab.evaluate(CUT) == [], "an example of the reference is cut"
         if page in CHAPTERS:
-            assert seen.tab.evaluate(NO_PREVIEW) == [], "words and works without a preview"
-            text_has_one_right_edge(seen.tab)
-            is_quiet(seen.tab)
-        nothing_is_beyond_an_edge(seen.tab)
+            assert tab.evaluate(NO_PREVIEW) == [], "words and works without a preview"
+            text_has_one_right_edge(tab)
+            is_quiet(tab)
+        nothing_is_beyond_an_edge(tab)
     if page in KINDS:
-        can_be_used_by_all(seen.tab, scheme, width)
+        can_be_used_by_all(tab, scheme, width)
     assert seen.said == []
 
 
@@ -211,16 +219,6 @@ def can_be_used_by_all(tab, scheme, width) -> None:
     shuts_nobody_out(tab, scheme, width)
 
 
-def moves_little(tab) -> None:
-    """Scroll through the page: by itself nothing moves."""
-    tab.evaluate(SHIFT)
-    for top in range(0, tab.evaluate("document.documentElement.scrollHeight"), 2500):
-        tab.evaluate(f"scrollTo(0, {top})")
-        tab.wait_for_timeout(20)
-    tab.wait_for_timeout(200)
-    assert tab.evaluate("shifted") < 0.01, "the limit that the book sets itself"
-
-
 def is_light_and_alone(seen, address) -> None:
     """It loads its own files, few of them, and says nothing."""
     assert seen.said == []
@@ -230,19 +228,6 @@ def is_light_and_alone(seen, address) -> None:
     assert len(seen.responses) <= MOST_REQUESTS, "see MOST_BYTES"
     own = {path: size for path, size in seen.weights().items() if "/_images/" not in path}
     assert sum(own.values()) <= MOST_BYTES, f"see MOST_BYTES: {own}"
-
-
-def words_of_drawings_have_one_size(tab, width) -> None:
-    """All drawings have words of one size, and show them whole."""
-    usual = WORDS[width]
-    said = "the build sets words anew: see _ext/letters.py, and make room where they are cut"
-    assert tab.evaluate(WORDS_OF_DRAWINGS, [usual, usual * 17 / 14, usual * 0.85]) == [], said
-
-
-def drawings_fill_their_column(tab) -> None:
-    """A drawing is nearly as wide as the text, and no wider; a square one fits on a screen."""
-    said = "give it a larger width, or its panels another order, and see _wanted_side"
-    assert tab.evaluate(BAD_DRAWINGS) == [], said
 
 
 def the_keyboard_reaches_everything(tab) -> None:

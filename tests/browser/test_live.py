@@ -5,22 +5,18 @@ them with it, whose cells are run. Without it they come from the public server. 
 takes most of the time here: one tab, in which it has started, serves as many tests as it can.
 """
 
-import gzip
 import json
 import os
 import re
-import statistics
-import time
 import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
 from d2lmini.exercises import find
-from tests.book.building import CHAPTERS, ROOT
+from tests.book.building import CHAPTERS
 from tests.browser.test_every_page import ALL_RULES, SHOWN, findings
 from tests.browser.test_storage import BLOCKED
 
@@ -28,10 +24,8 @@ FIRST = CHAPTERS[0]
 # Of the words of all chapters the same is asked without a browser: `notebooks/test_live.py`.
 EACH_TIME = [FIRST, CHAPTERS[8]]
 ONCE_A_WEEK = [pytest.param(p, marks=pytest.mark.weekly) for p in CHAPTERS if p not in EACH_TIME]
-WHAT_CAN_BE_TRIED = ".live-bar, [data-explorable], script:-soup-contains('const off = ')"
 CDN = "https://cdn.jsdelivr.net/pyodide/"
 KINDS = {"mjs": "text/javascript", "js": "text/javascript", "wasm": "application/wasm"}
-COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)  # the build leaves them out
 PATIENCE = 240_000  # milliseconds: a busy machine may take long, and none of this is a race
 # Run the cells of a page one after the other; say of each what is stored for it, and what has come
 # out of it here: words, and pictures with their sizes.
@@ -55,15 +49,14 @@ RUN_ALL = r"""async (patience) => {
     });
     const all = [];
     for (const cell of document.querySelectorAll('[data-live]')) {
-        const out = cell.querySelector('[data-live-output]'), began = performance.now();
+        const out = cell.querySelector('[data-live-output]');
         cell.querySelector('.live-run').click();
         await over(cell, out);
-        const took = (performance.now() - began) / 1000;
         const stored = words([...cell.querySelectorAll('.cell_output')]);
         // where the figure is an explorable, a run draws what paper shows
         const moves = cell.querySelector('.cell_output svg text');
         const here = moves && out.querySelector('img') ? stored : words([out]);
-        all.push([cell.id, took, stored, here]);
+        all.push([cell.id, stored, here]);
     }
     return all;
 }"""
@@ -174,12 +167,12 @@ def tab(opened, pyodide):
 
 @pytest.mark.usefixtures("pyodide")
 @pytest.mark.parametrize("page", EACH_TIME + ONCE_A_WEEK)
-def test_every_live_cell_gives_what_is_stored(opened, page, record_property):
+def test_every_live_cell_gives_what_is_stored(opened, page):
     tab = opened(page)
     found = tab.page.evaluate(RUN_ALL, PATIENCE)
     wrong = [
         f"{name}\n  stored {stored[:500]}\n  here   {now[:500]}"
-        for name, _, stored, now in found
+        for name, stored, now in found
         if stored != now
     ]
     assert not wrong, "\n".join(wrong)
@@ -189,10 +182,6 @@ def test_every_live_cell_gives_what_is_stored(opened, page, record_property):
     if os.environ.get("PYODIDE_DIR"):
         strangers = [url for url in tab.asked if not url.startswith((tab.home, "data:", "blob:"))]
         assert strangers == [], "the published book brings Python with it"
-    first, *others = (took for _, took, *_ in found)
-    record_property("first run, s", f"{first:.1f}")
-    record_property("median of the others, s", f"{statistics.median(others):.2f}")
-    print(f"{page}: first {first:.1f} s, median {statistics.median(others):.2f} s")
     tab.page.context.close()
 
 
@@ -216,32 +205,6 @@ def test_before_the_first_run_nothing_is_loaded_and_each_cell_has_its_parts(visi
     for part in [*parts, editor.and_(seen.tab.locator("textarea"))]:
         # as many as there are cells, and at least one in each: one in each
         assert cells.locator(part).count() == cells.filter(has=part).count() == cells.count() > 20
-
-
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_what_can_be_tried_makes_a_page_little_heavier(built, page):
-    """Its styles, its marks in the page, and the module of the cells, as a server sends them."""
-
-    def sent(*texts):
-        return sum(len(gzip.compress(str(text).encode(), mtime=0)) for text in texts)
-
-    style = whole = (built / "_static/style.css").read_text("utf8")
-    for name in ("live_cells/page/live.css", "chapters/_static/explorables/explorables.css"):
-        ours = re.sub(r"\n\s+", "\n", COMMENT.sub("", (ROOT / name).read_text("utf8"))).strip()
-        assert ours in style, f"{name} is not in the style of the pages as it is written"
-        style = style.replace(ours, "")
-    soup = BeautifulSoup((built / f"{page}.html").read_text("utf8"), "html.parser")
-    explorables = len(soup.select(".explorable"))
-    with_it = sent(soup, whole, (built / "_static/live/live.mjs").read_text("utf8"))
-    for part in soup.select(WHAT_CAN_BE_TRIED):
-        part.decompose()
-    for cell in soup.select("[id^=cell-]"):
-        del cell["id"]
-    heavier = with_it - sent(style, soup)
-    drawing = sent((built / f"_static/explorables/on-{Path(page).name}.mjs").read_text("utf8"))
-    most = 13_500 + 2_500 * max(explorables - 1, 0)  # one is counted in; a second has its own data
-    assert heavier <= most, f"{heavier} bytes: a page is to be at most {most} heavier"
-    assert drawing <= 8_000, f"{drawing} bytes for what is drawn"
 
 
 def test_without_scripts_there_are_no_buttons(visit):
@@ -512,21 +475,16 @@ BAR = """() => { const seen = window.seen = []; new MutationObserver(() => {
 
 
 @pytest.mark.usefixtures("pyodide")
-def test_a_first_run_shows_how_much_has_come_and_a_second_visit_begins_early(
-    opened, record_property
-):
+def test_a_first_run_shows_how_much_has_come_and_a_second_visit_begins_early(opened):
     tab = opened()
     tab.page.evaluate(BAR)
     tab.run("crowd", "done")
     seen = tab.page.evaluate("window.seen")
     assert len(seen) > 2 and seen == sorted(seen) and seen[-1] == 1, seen
-    began = time.monotonic()
     again = Tab(tab.page.context, tab.page.url)
     if not again.page.workers:
         again.page.wait_for_event("worker", timeout=PATIENCE)
-    assert "66.8" in again.run("crowd", "done")
-    record_property("second visit, s", f"{time.monotonic() - began:.1f}")  # Run was pressed at once
-    print(f"second visit: {time.monotonic() - began:.1f} s")
+    assert "66.8" in again.run("crowd", "done")  # Run was pressed at once
     tab.page.context.close()
 
 

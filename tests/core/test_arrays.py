@@ -47,7 +47,7 @@ def test_the_ones_are_good(xp, function):
     call(xp, function)
 
 
-# One wrong kind for each argument: that it is checked. All kinds for one: how.
+# One wrong kind for each argument: that it is checked. All kinds for one are in test_errors.py.
 
 
 @each_argument
@@ -55,42 +55,6 @@ def test_each_argument_is_checked(function, name):
     words = rf"{name} must be a NumPy array or a PyTorch tensor, got list; .*asarray"
     with pytest.raises(TypeError, match=words):
         call(np, function, **{name: [[1.0, 2.0]]})
-
-
-NO_ARRAY = "key must be a NumPy array or a PyTorch tensor, got {}; .*asarray"
-NO_NUMBERS = "key must hold real numbers, got .*"
-BAD = {
-    "a tuple": (lambda xp: ((1.0, 2.0),), NO_ARRAY.format("tuple")),
-    "nothing": (lambda xp: None, NO_ARRAY.format("NoneType")),
-    "a string": (lambda xp: "12", NO_ARRAY.format("str")),
-    "a number": (lambda xp: 1.0, NO_ARRAY.format("float")),
-    "complex": (lambda xp: xp.ones(TABLE, dtype=xp.complex64), r"complex64; give key\.real or abs"),
-    "strings": (lambda xp: np.array([["a", "b"]]), NO_NUMBERS + "<U1"),
-    "objects": (
-        lambda xp: np.array([[None, 1.0]]),
-        NO_NUMBERS + r"object; give key\.astype\(float\)",
-    ),
-    "dates": (lambda xp: np.array([["2020-01-01"]], dtype="M8[D]"), NO_NUMBERS + "datetime64"),
-    "new strings": (
-        lambda xp: np.array([["a", "b"]], dtype=np.dtypes.StringDType()),
-        NO_NUMBERS + "StringDType",
-    ),
-    "records": (lambda xp: np.zeros((1, 2), dtype=[("a", "f4")]), NO_NUMBERS + "'a'"),
-    # arrays whose operators mean something else
-    "a matrix": (lambda xp: np.asmatrix(np.ones(TABLE)), "key must be .* got matrix"),
-    "masked": (
-        lambda xp: np.ma.array(np.ones(TABLE), mask=[[True, False]] * 2),
-        r"key must be .* got MaskedArray; pass x\.data.* mask=",
-    ),
-}
-
-
-@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
-@pytest.mark.parametrize("bad, words", BAD.values(), ids=BAD)
-def test_what_is_no_array_of_numbers(xp, bad, words):
-    given = bad(xp)
-    with pytest.raises(TypeError, match=words):
-        call(np if isinstance(given, np.ndarray) else xp, "attention", key=given)
 
 
 @pytest.mark.parametrize("function", [f for f, names in FUNCTIONS.items() if len(names) > 1])

@@ -177,6 +177,25 @@ TYPE_ERRORS = {
     "attention(*qkv, score=lambda q, k: (q @ k.mT).tolist())": "score",
     "attention(*qkv, causal=1)": "causal must be … got int",
     "attention(*qkv, causal='yes')": "causal must be … got str",
+    "attention(z(2, 2), xp.ones((2, 2), dtype=xp.complex64), z(2, 2))": (
+        "key must hold real numbers, got …complex64; give key.real or abs(key)"
+    ),
+    **{
+        f"attention(np.ones((2, 2)), {bad}, np.ones((2, 2)))": f"key must {said}"
+        for bad, said in [
+            ("((1.0, 2.0),)", "be a NumPy array or a PyTorch tensor, got tuple; …asarray"),
+            ("None", "be a NumPy array or a PyTorch tensor, got NoneType; …asarray"),
+            ("'12'", "be a NumPy array or a PyTorch tensor, got str; …asarray"),
+            ("1.0", "be a NumPy array or a PyTorch tensor, got float; …asarray"),
+            ("np.array([['a', 'b']])", "hold real numbers, got …<U1"),
+            ("np.array([[None, 1.0]])", "hold …, got …object; give key.astype(float)"),
+            ("np.array([['2020-01-01']], 'M8[D]')", "hold real numbers, got …datetime64"),
+            ("np.array([['a']], np.dtypes.StringDType())", "hold real numbers, got …StringDType"),
+            ("np.zeros((1, 2), [('a', 'f4')])", "hold real numbers, got …'a'"),
+            ("np.asmatrix(np.ones((2, 2)))", "be … got matrix"),
+            ("np.ma.array([[1.0]], mask=[[True]])", "be … got MaskedArray; pass x.data… mask="),
+        ]
+    },
     # masks
     "causal_mask(2.0, like=z(0))": "num_queries must be an integer, got float",
     "causal_mask(2, '4', like=z(0))": "num_keys must be an integer, got str",
@@ -266,6 +285,7 @@ ROWS = [(call, ValueError, words) for call, words in VALUE_ERRORS.items()]
 ROWS += [(call, TypeError, words) for call, words in TYPE_ERRORS.items()]
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("call, error, words", ROWS, ids=[call for call, _, _ in ROWS])
 def test_it_is_turned_away_in_words(xp, call, error, words):
     names = {name: getattr(d2lmini, name) for name in d2lmini.__all__}

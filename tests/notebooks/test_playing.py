@@ -8,7 +8,7 @@ from jupyter_client.manager import KernelManager
 
 from d2lmini.exercises import find
 from scripts import notebooks
-from tests.notebooks.playing import Player
+from tests.notebooks.playing import WATCH, Player
 
 CHAPTERS = sorted(notebooks.CHAPTERS.glob("*.ipynb"))
 
@@ -31,8 +31,15 @@ def play(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("play"))
     kernel.start_kernel(cwd=folder, extra_arguments=["--IPKernelApp.log_level=ERROR"])
 
-    def played(*sources, tags=()):
-        cells = [nbformat.v4.new_code_cell(source) for source in ("%reset -f", *sources)]
+    client = kernel.blocking_client()
+    client.start_channels()
+    client.wait_for_ready()
+    client.execute(WATCH, reply=True)
+    client.stop_channels()
+
+    def played(*sources, tags=(), costly=1):
+        start = f"%reset -f\nget_ipython().watcher.costly = {costly}"
+        cells = [nbformat.v4.new_code_cell(source) for source in (start, *sources)]
         for number, cell in enumerate(cells, -1):
             cell.id = f"cell-{number}"
         cells[-1].metadata.tags = list(tags)
@@ -85,3 +92,32 @@ def test_a_notebook_that_survives(play):
 def test_one_that_breaks_is_found(play, sources, said):
     failures = play(*sources)
     assert any(failure.startswith(said) for failure in failures), failures
+
+
+# A cell that would see that it is run again, and what it is given; then what changes that, or not.
+COUNTED = "# trains\nopen('runs', 'a').write('x') and None\nlen(open('runs').read()), {}"
+GIVEN = ["import numpy as np\nfrom pathlib import Path\nPath('runs').unlink(missing_ok=True)"]
+GIVEN += ["x = np.ones(3)\ndef f(): return g() + x.sum()", "def g(): return 1"]
+GIVEN += ["class A:\n    step = 1\n    def one(self): return self.step\na = A()"]
+
+
+@pytest.mark.parametrize(
+    ("reads", "after", "again"),
+    [
+        ("f()", "y = 3", False),
+        ("x.sum()", "x = np.ones(3)", False),
+        ("x.sum()", "x = np.ones(3); x[0] = 2", True),
+        ("f()", "x[0] = 2", True),
+        ("f()", "def g(): return 2", True),
+        ("f()", "f.__defaults__ = (1,)", True),
+        ("a.one()", "a.step = 2", True),
+        ("a.one()", "A.one = lambda self: 2", True),
+        ("A().one()", "A.step = 2", True),
+        ("np.random.rand() < 2", "", True),
+        ("(lambda: open)() and h", "", True),
+    ],
+)
+def test_a_costly_cell_is_run_again_where_it_is_given_something_else(play, reads, after, again):
+    given = [*GIVEN, "h = (i for i in 'ab')", COUNTED.format(reads), after or "0"]
+    failures = play(*given, costly=-1)
+    assert any(one.startswith("cell-5, run again") for one in failures) == again, failures

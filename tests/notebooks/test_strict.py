@@ -216,6 +216,18 @@ def test_compression_is_not_compared(good):
     assert strict.picture_difference(recompressed, data) == ""
 
 
+def test_what_was_proved_holds_until_code_or_outputs_change(good, tmp_path):
+    runs, path = [], tmp_path / "one.ipynb"
+    for text in ("# A", "# B"):
+        good = nbformat.reads(nbformat.writes(good), 4)
+        good.cells.insert(0, nbformat.v4.new_markdown_cell(text, id="text"))
+        for changes in ({}, {"cells 2 source": "1"}, {"cells 2 outputs": []}):
+            path.write_text(tampered(good, changes))
+            runs.append(strict.run_of(path))
+        del good.cells[0]
+    assert runs[:3] == runs[3:] and len({*runs}) == 3
+
+
 def test_this_run_compares_the_chapters(request):
     assert request.config.option.nbval
     assert request.config.option.nbval_cell_timeout <= strict.CELL_TIMEOUT

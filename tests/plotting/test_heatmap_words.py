@@ -118,55 +118,35 @@ def test_no_word_is_taken_for_a_formula(where):
     assert not any(t.get_parse_math() for t in found)
 
 
-LONG = "Key positions, counted from the first token of the sentence"
+HEADS, LAYERS = [f"Head {i}" for i in range(1, 13)], [f"Layer {i}" for i in range(1, 4)]
 EACH = ["layer 1, head 11", "layer 1, head 2", "layer 10, head 3", "uncharacteristically"]
-AFTER = "after learning, which takes a while and then some more"
-TWELVE = [f"token {i}" for i in range(12)]
+AFTER = ["before learning", "after learning, which takes a while and then some more"]
+LONG = "Key positions, counted from the first token of the sentence"
+BAR = "attention weight after the softmax"
+FIVE = {"xticks": TOKENS, "yticks": TOKENS}
+TURNED = {key: [f"token {i}" for i in range(12)] for key in FIVE}
 FIGURES = {
-    "one": {"matrices": np.eye(10)},
-    "one cell": {"matrices": np.ones((1, 1))},
-    "tokens": {"matrices": random_weights(5, 5), "xticks": TOKENS, "yticks": TOKENS, "label": "w"},
-    "heads": {
-        "matrices": random_weights(2, 4, 12, 12),
-        "titles": [f"Head {i}" for i in range(1, 5)],
-        "row_titles": ["Layer 1", "Layer 2"],
-    },
-    "two with turned tokens": {
-        "matrices": random_weights(1, 2, 12, 12),
-        **{"xticks": TWELVE, "yticks": TWELVE, "titles": ["before learning", AFTER]},
-    },
-    "all heads of a model": {
-        "matrices": random_weights(8, 12, 16, 16),
-        "titles": [f"Head {i}" for i in range(1, 13)],
-        "row_titles": [f"Layer {i}" for i in range(1, 9)],
-    },
-    "a title each": {
-        "matrices": random_weights(2, 2, 5, 5),
-        **{"titles": EACH, "xticks": TOKENS, "yticks": TOKENS},
-    },
-    "one long query": {"matrices": random_weights(1, 200)},
-    "long and thin": {"matrices": random_weights(200, 3)},
-    "large": {"matrices": random_weights(512, 512)},
-    "columns of long words": {
-        "matrices": random_weights(1, 6, 4, 4),
-        "titles": [f"characterisation{i}" for i in range(6)],
-    },
-    "long labels": {
-        "matrices": np.eye(2),
-        **{"xlabel": LONG, "ylabel": LONG, "label": "attention weight after the softmax"},
-    },
-    "signed": {"matrices": random_weights(6, 6) * 700 - 300, "xticks": list("abcdef")},
-    "a size": {"matrices": random_weights(2, 4, 9, 9), "figsize": (7, 3.5)},
-    "too small a size": {
-        "matrices": random_weights(2, 4, 9, 9),
-        **{"figsize": (1, 1), "titles": ["a title"] * 4},
-    },
+    "one": (np.eye(10), {}),
+    "one cell": (np.ones((1, 1)), {}),
+    "tokens": (random_weights(5, 5), FIVE | {"label": "weight"}),
+    "heads": (random_weights(2, 4, 12, 12), {"titles": HEADS[:4], "row_titles": LAYERS[:2]}),
+    "two with turned tokens": (random_weights(1, 2, 12, 12), TURNED | {"titles": AFTER}),
+    "twelve heads": (random_weights(3, 12, 16, 16), {"titles": HEADS, "row_titles": LAYERS}),
+    "a title each": (random_weights(2, 2, 5, 5), FIVE | {"titles": EACH}),
+    "one long query": (random_weights(1, 200), {}),
+    "long and thin": (random_weights(200, 3), {}),
+    "large": (random_weights(512, 512), {}),
+    "long words": (random_weights(1, 6, 4, 4), {"titles": ["characterisation"] * 6}),
+    "long labels": (np.eye(2), {"xlabel": LONG, "ylabel": LONG, "label": BAR}),
+    "signed": (random_weights(6, 6) * 700 - 300, {"xticks": list("abcdef")}),
+    "a size": (random_weights(2, 4, 9, 9), {"figsize": (7, 3.5)}),
+    "too small": (random_weights(2, 4, 9, 9), {"figsize": (1, 1), "titles": ["a title"] * 4}),
 }
 
 
-@pytest.mark.parametrize("given", FIGURES.values(), ids=FIGURES)
-def test_all_has_its_place(given):
-    figure = show_heatmaps(**{"xlabel": "Keys", "ylabel": "Queries"} | given)
+@pytest.mark.parametrize(("matrices", "options"), FIGURES.values(), ids=FIGURES)
+def test_all_has_its_place(matrices, options):
+    figure = show_heatmaps(matrices, **{"xlabel": "Keys", "ylabel": "Queries"} | options)
     axes = [ax.get_window_extent() for ax in figure.figure.axes]
     # No word is cut, or covers another or a panel.
     found = inside(figure)
@@ -179,7 +159,7 @@ def test_all_has_its_place(given):
                 assert (turned and its.get_rotation() == 45) or not overlap(box, near), other
     # It is no wider than the page unless asked to, and has whole pixels.
     inches = figure.figure.get_size_inches()
-    if asked := given.get("figsize"):
+    if asked := options.get("figsize"):
         assert (inches >= np.array(asked) - 1e-9).all()
     else:
         assert inches[0] <= 6.4
@@ -187,7 +167,7 @@ def test_all_has_its_place(given):
         assert pixels(figure).shape[:2] == tuple((inches[::-1] * 192).round())
     # Cells are square unless the matrix is long and thin, and panels alike.
     panels = axes[: figure.axes.size]
-    queries, keys = np.shape(given["matrices"])[-2:]
+    queries, keys = matrices.shape[-2:]
     for box in panels:
         if max(queries, keys) < 20 * min(queries, keys):
             assert box.width / keys == pytest.approx(box.height / queries, rel=0.02)

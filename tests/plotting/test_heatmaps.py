@@ -149,7 +149,7 @@ def test_only_the_usual_one_hue_gives_way_to_two_where_there_is_a_sign():
         assert shown.axes[0, 0].images[0].get_cmap().name == used
 
 
-@settings(many, max_examples=20)
+@settings(many, max_examples=12)
 @given(
     arrays(
         float,
@@ -317,21 +317,12 @@ def test_it_is_nearly_as_wide_as_the_page_and_lower_than_a_screen(shape):
     assert 0.7 * COLUMN < width <= COLUMN and height <= 4.8
 
 
-def test_the_figure_grows_with_the_grid():
-    """At first in width, and in height where the page is full (d2l 1.0.3 has one size)."""
-    one, eight, many = (
-        heatmaps(np.ones((*grid, 9, 9))).figure.get_size_inches()
-        for grid in ((1, 1), (2, 4), (4, 4))
-    )
-    assert eight[0] > 1.2 * one[0] and many[1] > 1.5 * eight[1]
-
-
 def test_on_a_phone_panels_wrap_in_order_and_none_is_lost():
-    weights = random_weights(5, 4, 4, 4)  # twenty panels
-    names = [[f"Head {row}.{column}" for column in range(4)] for row in range(5)]
+    weights = random_weights(3, 4, 4, 4)  # twelve panels
+    names = [[f"Head {row}.{column}" for column in range(4)] for row in range(3)]
     shown = heatmaps(weights, titles=names)
     small = shown.narrow
-    assert small.figure.get_size_inches()[0] <= PHONE and small.axes.shape == (10, 2)
+    assert small.figure.get_size_inches()[0] <= PHONE and small.axes.shape == (6, 2)
     equal(small, weights)
     assert np.ravel(titles(small)).tolist() == np.ravel(names).tolist()
     assert limits(small) == limits(shown)
@@ -361,16 +352,9 @@ def artists(shown):
     return sum(artist.get_visible() for each in children for artist in each)
 
 
-def test_no_figure_stays_open():
-    """Axelrod PR#184, time-attention#2, pypnf#5."""
+def test_many_panels_cost_a_few_things_each_long_sequences_no_more_and_none_stays_open():
+    """matplotlib#10655, #16550, #26150; bertviz#82; Axelrod PR#184, time-attention#2, pypnf#5."""
     before = plt.get_fignums()
-    for _ in range(25):  # matplotlib warns at the 21st
-        show_heatmaps(np.eye(2), "Keys", "Queries")
-    assert plt.get_fignums() == before
-
-
-def test_many_panels_cost_a_few_things_each_and_long_sequences_no_more():
-    """matplotlib#10655, #16550, #26150; bertviz#82."""
     names = [f"Head {i}" for i in range(12)]
     many = heatmaps(random_weights(8, 12, 16, 16), titles=names, mask="causal")
     inner = many.axes[3, 5]
@@ -380,3 +364,4 @@ def test_many_panels_cost_a_few_things_each_and_long_sequences_no_more():
     assert len(many.svg()) / 97 < 4500, "the numbers alone are 16 x 16 x 4 bytes, in base 64"
     short, long = (heatmaps(random_weights(4, n, n), mask="causal") for n in (16, 128))
     assert artists(long) == artists(short)
+    assert plt.get_fignums() == before

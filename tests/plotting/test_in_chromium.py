@@ -258,7 +258,10 @@ def test_several_on_one_page_and_the_script_twice(page):
 def test_words_in_tables_can_be_read(page, scheme):
     trace = AttentionTrace([2.0, 1], SCORES[:, :2], SCORES[:, 2:], mask=np.arange(4) < 3)
     ground, ink = ("#ffffff", "#1f2329") if scheme == "light" else ("#121212", "#ced6dd")
-    body = trace._repr_html_() + AttentionExplorer(SCORES * 9, TOKENS, KEYS)._repr_html_()
+    shares = np.linspace(0.02, 0.98, 16)  # the whole ramp
+    ramp = AttentionExplorer(np.log([shares, 1 - shares]).T, range(16), ["a", "b"])
+    masked = AttentionExplorer(SQUARE, TOKENS, mask="causal")
+    body = trace._repr_html_() + ramp._repr_html_() + masked._repr_html_()
     window = page(body, scheme=scheme, around=f'style="background:{ground};color:{ink}"')
     worst = window.evaluate(
         """() => { const paint = document.createElement("canvas").getContext("2d");

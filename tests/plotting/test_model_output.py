@@ -187,6 +187,7 @@ def test_words_have_the_face_and_the_size_that_are_asked_for():
         before = dict(matplotlib.rcParams)
         large = show_heatmaps(weights, TOKENS, titles=["title"], font=matplotlib.rcParams)
         lines = show_attention_lines(weights, TOKENS, query=0, font=matplotlib.rcParams)
+        assert large.png() and saved(lines, format="svg")
         assert dict(matplotlib.rcParams) == before
         ax = Figure().subplots()
         ax.set(title="title", xlabel="Keys")

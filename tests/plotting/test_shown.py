@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib
 import nbclient
 import nbformat
 import numpy as np
@@ -91,14 +90,6 @@ def test_the_same_bytes_in_a_fresh_process_whatever_its_settings_and_no_more_imp
     width = struct.unpack(">I", buffer.getvalue()[16:20])[0]
     assert width == round(shown.figure.get_size_inches()[0] * 96)
     assert shown.png() == before
-
-
-def test_settings_of_the_user_are_left_alone():
-    with matplotlib.rc_context({"font.size": 23, "lines.linewidth": 7}):
-        names = set(matplotlib.rcParams) - {"backend"}  # is chosen when it is first looked at
-        before = {name: matplotlib.rcParams[name] for name in names}
-        example().png()
-        assert {name: matplotlib.rcParams[name] for name in names} == before
 
 
 def test_every_format_of_matplotlib_is_saved_or_told_what_it_lacks(tmp_path):
