@@ -640,8 +640,8 @@ def forgets_the_first(ids, cache):
     return scores, seen[:, -4:]
 
 
-def padding_is_read(ids, mask):
-    return read(ids)
+def rolls_dice(ids):
+    return read(ids) + dice.normal(size=(*ids.shape, 6))
 
 
 def padding_is_counted(ids, mask):
@@ -661,43 +661,27 @@ def looks_ahead(far):
 def test_a_right_language_model_passes():
     report = check_language_model(read, vocabulary=6, step=step, padded=read)
     assert not report and len(report.held) == 5, report
-    assert check_language_model(read, vocabulary=6).idle == (
-        "one_chunk_or_two_the_same",
-        "padding_left_or_right_the_same",
-    )
+    assert check_language_model(read, vocabulary=6).idle == (CHUNKS, PADDED)
 
 
-@pytest.mark.parametrize(
-    "model, options, broken, exhibit",
-    [
-        (looks_ahead(1), {}, "a_later_token_changes_nothing", "sees the next token"),
-        (looks_ahead(9), {}, "a_later_token_changes_nothing", "never causal"),
-        (lambda ids: read(ids) - read(ids).mean(0), {}, "each_sequence_stands_alone", None),
-        (
-            lambda ids: read(ids) + dice.normal(size=(*ids.shape, 6)),
-            {},
-            "the_same_call_gives_the_same",
-            "dropout that never stops",
-        ),
-        *(
-            (read, {"step": wrong}, "one_chunk_or_two_the_same", exhibit)
-            for wrong, exhibit in (
-                (forgets_the_mask, "the prompt is read without a mask"),
-                (from_the_top_left, "wrong corner"),
-                (forgets_the_first, "another model with a cache"),
-            )
-        ),
-        *(
-            (read, {"padded": wrong}, "padding_left_or_right_the_same", exhibit)
-            for wrong, exhibit in (
-                (padding_is_read, "the mask is ignored"),
-                (padding_is_counted, "padding on the left moves everything"),
-            )
-        ),
-        (lambda ids: None, {}, "a_later_token_changes_nothing", None),
-        (lambda ids: sys.exit("no"), {}, "a_later_token_changes_nothing", None),
-    ],
-)
+CHUNKS, PADDED = "one_chunk_or_two_the_same", "padding_left_or_right_the_same"
+LATER, SAME = "a_later_token_changes_nothing", "the_same_call_gives_the_same"
+WRONG_MODELS = [
+    (looks_ahead(1), {}, LATER, "sees the next token"),
+    (looks_ahead(9), {}, LATER, "never causal"),
+    (lambda ids: None, {}, LATER, None),
+    (lambda ids: sys.exit("no"), {}, LATER, None),
+    (lambda ids: read(ids) - read(ids).mean(0), {}, "each_sequence_stands_alone", None),
+    (rolls_dice, {}, SAME, "dropout that never stops"),
+    (read, {"step": forgets_the_mask}, CHUNKS, "the prompt is read without a mask"),
+    (read, {"step": from_the_top_left}, CHUNKS, "wrong corner"),
+    (read, {"step": forgets_the_first}, CHUNKS, "another model with a cache"),
+    (read, {"padded": lambda ids, mask: read(ids)}, PADDED, "the mask is ignored"),
+    (read, {"padded": padding_is_counted}, PADDED, "padding on the left moves everything"),
+]
+
+
+@pytest.mark.parametrize("model, options, broken, exhibit", WRONG_MODELS)
 def test_a_wrong_language_model_is_found(model, options, broken, exhibit):
     report = check_language_model(model, vocabulary=6, **options)
     assert broken in report.names, report

@@ -124,23 +124,20 @@ def no_alarms(monkeypatch):
 
 
 @pytest.mark.parametrize("body", ENDLESS)
-def test_an_endless_loop_is_stopped(short, body):
-    report(body, "error", "stopped after", "never ends")
-
-
-@pytest.mark.parametrize("body", ENDLESS)
-def test_an_endless_loop_is_stopped_outside_of_the_main_thread(short, body):
+@pytest.mark.parametrize("where", ["here", "another thread", "without alarms"])
+def test_an_endless_loop_is_stopped(short, request, where, body):
     results = []
+    if where == "without alarms":
+        request.getfixturevalue("no_alarms")
     thread = threading.Thread(target=lambda: results.append(grade(answer(body))), daemon=True)
-    thread.start()
-    thread.join()
-    assert "stopped after" in results[0].head
-
-
-@pytest.mark.parametrize("body", ENDLESS)
-def test_an_endless_loop_is_stopped_where_there_are_no_alarms(short, no_alarms, body):
-    report(body, "error", "stopped after")
-    assert sys.gettrace() is None
+    if where == "another thread":
+        thread.start()
+        thread.join()
+    else:
+        thread.run()
+    (result,) = results
+    assert "stopped after" in result.head and "never ends" in result.says
+    assert where != "without alarms" or sys.gettrace() is None
 
 
 def test_what_runs_at_a_garbage_collection_does_not_swallow_the_end(short, no_alarms):
