@@ -1,5 +1,7 @@
 """Explorables in Chromium: by keyboard, mouse and touch, and what stands there without them."""
 
+from functools import partial
+
 import pytest
 from playwright.sync_api import expect
 
@@ -319,17 +321,62 @@ def test_a_finger_turns_the_query_and_does_not_move_the_page(visit):
     reach = tab.locator("circle[fill=transparent]").bounding_box()
     assert min(reach["width"], reach["height"]) >= 44
     at, x = tab.evaluate("scrollY"), hand["x"] + hand["width"] / 2
-    finger = tab.context.new_cdp_session(tab)
-
-    def touch(kind, *points):
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
-
-    touch("touchStart", {"x": x, "y": hand["y"] + 4})
+    press, move, leave = pointer(tab, touch=True)
+    press(x, hand["y"] + 4)
     for step in range(1, 11):
-        touch("touchMove", {"x": x - 9 * step, "y": hand["y"] - 6 * step})
-    touch("touchEnd")
+        move(x - 9 * step, hand["y"] - 6 * step)
+    leave()
     expect(says).to_contain_text("the key (0, 1)")
     assert tab.evaluate("scrollY") == at
+
+
+def pointer(tab, touch):
+    """Return how to press, move and leave, with a finger or the mouse."""
+    if not touch:
+        mouse = tab.mouse
+        return lambda x, y: (mouse.move(x, y), mouse.down()), mouse.move, mouse.up
+    finger = tab.context.new_cdp_session(tab)
+
+    def send(kind, *at):
+        points = [dict(zip("xy", at, strict=True))] if at else []
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    return tuple(partial(send, kind) for kind in ("touchStart", "touchMove", "touchEnd"))
+
+
+@pytest.mark.parametrize("touch", [False, True], ids=["mouse", "finger"])
+@pytest.mark.parametrize(
+    ("name", "hand", "control", "way"),
+    [
+        ("rotary", "circle.ex-hand.ex-query >> nth=1", "distance to the query", (-20, -45)),
+        ("rotary", "circle.ex-hand.ex-key >> nth=1", "place of the key", (-20, -45)),
+        ("nile", "circle.ex-hand", "the year that asks", (50, 0)),
+        ("tiles", "circle.ex-hand", "score of the last key", (-35, 0)),
+        ("heads", "text=Bruna", "first name", (0, 0)),
+    ],
+)
+def test_a_drawing_is_moved_where_the_thing_is(visit, name, hand, control, way, touch):
+    tab, found, says = opened(visit, name, width=390 if touch else 1280, has_touch=touch)
+    hand, control = drawn(tab, name).locator("svg").locator(hand), found.get_by_label(control)
+    hand.evaluate("one => one.scrollIntoView({block: 'center', behavior: 'instant'})")
+    box, before, told = hand.bounding_box(), control.input_value(), says.inner_text()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    press, move, leave = pointer(tab, touch)
+    at = tab.evaluate("scrollY")
+    press(x, y)
+    for part in (0.25, 0.5, 0.75, 1) if any(way) else ():
+        move(x + part * way[0], y + part * way[1])
+    if not any(way):  # a press is enough
+        leave()
+    expect(says).not_to_have_text(told)
+    assert control.input_value() != before
+    if any(way):
+        went = hand.bounding_box()["x"] - box["x"]
+        assert went * way[0] > 0 and abs(went) > 5, "the hand goes where it is drawn to"
+        move(x, y)
+        assert control.input_value() == before, "and back"
+        leave()
+    assert tab.evaluate("scrollY") == at, "the page stays"
 
 
 def test_the_arrow_goes_as_far_as_its_slider_and_the_line_of_arithmetic_follows(visit):
@@ -556,3 +603,21 @@ def test_a_word_that_the_mouse_comes_near_asks(visit):
     tab.locator(".ex-near").first.hover()
     expect(says).to_contain_text("“i” does not see “like”")
     assert tab.locator(".ex-lines .ex-strong").text_content() == "i"
+
+
+def test_the_closing_sentence_notices_what_was_done(visit):
+    tab, found, says = opened(visit, "masks")
+    tab.locator(".ex-near").first.hover()
+    expect(says).to_contain_text("Now choose the other sentence.")
+    found.get_by_role("combobox").select_option(index=1)
+    expect(says).to_contain_text("Click a cell of its row")
+    drawn(tab, "masks").get_by_label("apple sees apple").click()
+    expect(says).to_contain_text("“eat” took over from “apple”.")
+    _, found, says = opened(visit, "sentence")
+    found.get_by_role("textbox").fill("i like an apple")
+    expect(says).to_contain_text("Now try another head.")
+    found.get_by_role("slider", name="head").fill("3")
+    expect(says).to_contain_text("This head looks one back in any sentence")
+    _, found, says = opened(visit, "nile")
+    found.get_by_role("slider", name="year").fill("1899")
+    expect(says).to_contain_text("Of the weight of 1899, 0.40 lies beyond the fall")

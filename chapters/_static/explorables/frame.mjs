@@ -51,7 +51,7 @@ export function choice(label, options, value, input) {
   const control = make("select", {}, ...options.map((words) => make("option", {}, words)));
   control.selectedIndex = value;
   control.addEventListener("change", input);
-  return { box: make("label", { class: "ex-choice" }, label, control), get value() { return control.selectedIndex; } };
+  return { box: make("label", { class: "ex-choice" }, label, control), get value() { return control.selectedIndex; }, put(i) { control.selectedIndex = i; } };
 }
 export function switches(label, options, value, input) {
   const all = options.map((_, i) => make("input", { type: "radio", name: label, ...(i === value && { checked: "" }) }));

@@ -16,7 +16,7 @@ export function mount(root, { names, values, pair, factor }) {
   const both = [0, 1].map((i) => choice(`${["first", "second"][i]} name`, names, pair[i], update));
   const how = switches("number of heads", ["one head", "two heads"], 0, update);
   const m = names.length, CELL = 11;
-  let tried = false; // two heads
+  let tried = false, next = 0; // two heads; the question that a name is put to
   // The query is one vector. Two heads cut it in two; their outputs are joined again.
   const part = (y, count, kind) => [0, 1].map((which) => {
     const cells = Array.from({ length: count }, (_, i) => draw("rect", { x: i * CELL, y, width: CELL - 1, height: 14, rx: 2, class: `ex-cell ${kind}` }));
@@ -35,7 +35,15 @@ export function mount(root, { names, values, pair, factor }) {
     const group = draw("g", {}, title, ...rows.flatMap((row) => [row.ground, row.bar, row.share]), text(x, 302, "output", { class: "ex-output" }), out);
     return { title, rows, out, group };
   });
-  const drawing = picture(480, 362, title, end, ...[...asking, ...joined].map((one) => one.group), ...names.map((name, i) => text(74, 90 + 24 * i, name, { class: "ex-key", "text-anchor": "end" })),
+  // A name of the table is asked for by one question and then by the other, a bar of one of two heads by its own.
+  const ask = (i, head) => { const which = how.value ? head ?? next : next; next = 1 - which; both[which].put(i); update(); };
+  const named = names.map((name, i) => text(74, 90 + 24 * i, name, { class: "ex-key", "text-anchor": "end" }));
+  const near = names.flatMap((_, i) => [[0, 80], [80, 186, 0], [266, 214, 1]].map(([x, width, head]) => {
+    const made = draw("rect", { x, y: 74 + 24 * i, width, height: 24, fill: "transparent", class: "ex-near" });
+    made.addEventListener("click", () => ask(i, head));
+    return made;
+  }));
+  const drawing = picture(480, 362, ...near, title, end, ...[...asking, ...joined].map((one) => one.group), ...named,
     ...values.map((value, i) => text(476, 90 + 24 * i, value, { class: "ex-value", "text-anchor": "end" })), ...panels.map((panel) => panel.group));
   const sharp = slider({ label: "sharpness of a question", min: 0, max: 60, step: 1, value: factor, usual: factor, ends: ["0", "60"], show: String, input: update });
   const say = frame(root, [drawing], how.box, sharp.box, ...both.map((one) => one.box));
@@ -46,6 +54,7 @@ export function mount(root, { names, values, pair, factor }) {
     const count = how.value + 1;
     const found = heads(asked, values, sharp.value, count);
     tried ||= count === 2;
+    named.forEach((name, i) => set(name, { class: `ex-key ex-chosen${asked.includes(i) ? " ex-strong" : ""}` }));
     asking.forEach(({ cells, group }, which) => {
       group.style.transform = `translateX(${count === 2 ? 86 + 190 * which : 240 + (which - 1) * m * CELL}px)`;
       cells.forEach((cell, i) => set(cell, { class: `ex-cell ex-query${i === asked[which] ? " ex-full" : ""}` }));

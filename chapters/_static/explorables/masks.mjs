@@ -5,17 +5,19 @@ import { choice, draw, frame, make, picture, set, text } from "./frame.mjs";
 const two = (x) => x.toFixed(2).replace("-", "−");
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(words, asks, seen, { weights, output }, other) {
+export function sentence(words, asks, seen, { weights, output }, tried) {
   const quoted = (word) => `“${word}”`, word = quoted(words[asks]);
   if (!seen.some(Boolean)) return `Nothing is left for ${word} to see, so its weights and its output are all 0. Click a cell of its row to show a word again.`;
   const most = Math.max(...weights), best = words.filter((_, j) => most - weights[j] < 1e-9).map(quoted), largest = best.length > 1 ? `Its largest weights, ${two(most)} each, are` : `Its largest weight, ${two(most)}, is`;
   const hidden = words.filter((_, j) => !seen[j]);
+  const next = tried.over ? `${best.join(" and ")} took over from ${quoted(tried.over)}.` : !hidden.length ? `Hide ${best[0]} from it, and look who takes over.`
+    : !tried.word ? `Choose another word${tried.sentence ? "." : ", or the other sentence."}` : tried.sentence ? "Click a cell of its row, and look who takes over." : "Now choose the other sentence.";
   const sees = hidden.length ? `${word} does not see ${hidden.map(quoted).join(", ")}` : `${word} sees every word`;
-  return `${sees}. ${largest} on ${best.join(" and ")}, and the answer has ${two(output[0])} of food and ${two(output[1])} of technology. ${hidden.length ? `Choose another word, or ${other ? "go back to the first" : "the other"} sentence.` : `Hide ${best[0]} from it, and look who takes over.`}`;
+  return `${sees}. ${largest} on ${best.join(" and ")}, and the answer has ${two(output[0])} of food and ${two(output[1])} of technology. ${next}`;
 }
 
 export function mount(root, { sentences, embedding, components }) {
-  const which = choice("sentence", sentences.map((words) => words.join(" ")), 0, () => restart());
+  const which = choice("sentence", sentences.map((words) => words.join(" ")), 0, () => { tried.sentence = true; restart(); });
   const button = (words, action) => { const made = make("button", { type: "button" }, words); made.addEventListener("click", action); return made; };
   const grid = make("table", { role: "grid", "aria-label": "the mask: a row for each word that asks, a column for each word that may be seen", class: "ex-grid-table" });
   const bars = components.map((name, i) => {
@@ -28,30 +30,44 @@ export function mount(root, { sentences, embedding, components }) {
   const answer = picture(306, 26 * components.length + 6, draw("line", { x1: 140, x2: 140, y1: 6, y2: 26 * components.length + 2, class: "ex-grid" }), ...bars.flatMap((bar) => bar.parts));
   const lines = make("div", { class: "ex-lines", "aria-hidden": "true" }); // said by the sentence
   set(answer, { "aria-hidden": "true" });
+  const tried = { word: false, sentence: false, over: "" }; // over: the word of the largest weight, when it is hidden
   let words, vectors, mask, asks, cells, at, drawn;
   const restart = () => {
     words = sentences[which.value];
     vectors = words.map((word) => embedding[word]);
     asks = words.indexOf("apple");
+    tried.over = "";
     at = [asks, 0];
     mask = words.map((_, i) => words.map((_, j) => j <= i)); // causal
     build();
     update();
   };
-  const all = (rule) => () => { mask = mask.map((row, i) => row.map((_, j) => rule(i, j))); update(); };
+  const all = (rule) => () => { tried.over = ""; mask = mask.map((row, i) => row.map((_, j) => rule(i, j))); update(); };
   const say = frame(root, [grid, lines, answer, steps], which.box,
     make("div", { class: "ex-buttons" }, button("Causal", all((i, j) => j <= i)), button("Padding", all((_, j) => j > 0)), button("Both", all((i, j) => j > 0 && j <= i)), button("None", all(() => true))));
   grid.parentNode.setAttribute("role", "group"); // it is a table, not a picture
   restart();
 
+  function ask(i) {
+    if (asks === i) return;
+    [asks, tried.word, tried.over] = [i, true, ""];
+    update();
+  }
   function build() {
     cells = words.map((word, i) => words.map((other, j) => {
       const cell = make("td", { role: "gridcell", tabindex: -1 });
-      cell.addEventListener("click", () => { asks = i; at = [i, j]; mask[i][j] = !mask[i][j]; update(); });
-      cell.addEventListener("focus", () => { at = [i, j]; if (asks !== i) { asks = i; update(); } });
+      cell.addEventListener("click", () => {
+        const { weights } = masked(vectors[i], vectors, vectors, mask[i]);
+        asks = i;
+        at = [i, j];
+        tried.over = mask[i][j] && weights.every((w, k) => k === j || w < weights[j] - 1e-9) ? other : "";
+        mask[i][j] = !mask[i][j];
+        update();
+      });
+      cell.addEventListener("focus", () => { at = [i, j]; ask(i); });
       return cell;
     }));
-    const Y = (i) => 20 + 30 * i, ask = (i) => { if (asks !== i) { asks = i; update(); } };
+    const Y = (i) => 20 + 30 * i;
     drawn = words.map((word, i) => ({ // a finger chooses, the mouse needs only to come near
       word: text(66, Y(i) + 4, word, { "text-anchor": "end", class: "ex-query" }), near: draw("rect", { x: 0, y: Y(i) - 15, width: 74, height: 30, fill: "transparent", class: "ex-near" }),
       lines: words.map((_, j) => draw("line", { x1: 74, x2: 176, y1: Y(i), y2: Y(j), class: "ex-value" })) }));
@@ -93,7 +109,7 @@ export function mount(root, { sentences, embedding, components }) {
       number.textContent = two(output[i]);
     });
     const hidden = mask.flat().filter((seen) => !seen).length, number = (x, j) => (mask[asks][j] ? two(x) : "–");
-    say((hidden ? `${hidden} of ${words.length ** 2} cells are hidden. ` : "") + sentence(words, asks, mask[asks], found[asks], which.value),
+    say((hidden ? `${hidden} of ${words.length ** 2} cells are hidden. ` : "") + sentence(words, asks, mask[asks], found[asks], tried),
       words.map((word, j) => [word, number(scores[j], j), number(scaled[j], j), number(weights[j], j)]));
   }
 }

@@ -8,14 +8,17 @@ const [START, END] = ["[CLS]", "[SEP]"];
 const wordsOf = (typed) => typed.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(pieces, head, asks, row) {
+export function sentence(pieces, head, asks, row, { typed, turned }) {
   if (pieces.length < 3) return `${START} and ${END} stand around what is typed, and nothing is. Type a word.`;
   const order = row.map((_, j) => j).sort((a, b) => row[b] - row[a]), [best, second] = order;
+  const next = !typed ? (turned ? "Now change a word." : "Change a word, or try another head.") : !turned ? "Now try another head."
+    : head === 2 ? "This head looks one back in any sentence: ask from another word." : "Head 1.3 looks one back in any sentence. Has this one a habit, too?";
   const named = (j) => (j === asks ? "itself" : `“${pieces[j]}”`);
-  return `In head 1.${head + 1}, “${pieces[asks]}” takes ${row[best].toFixed(2)} from ${named(best)} and ${row[second].toFixed(2)} from ${named(second)}. Change a word, or try another head.`;
+  return `In head 1.${head + 1}, “${pieces[asks]}” takes ${row[best].toFixed(2)} from ${named(best)} and ${row[second].toFixed(2)} from ${named(second)}. ${next}`;
 }
 
 export function mount(root, { typed, words, file, shapes, head, asks, rows, most }) {
+  const tried = { typed: false, turned: false };
   let loading, pieces = [START, ...wordsOf(typed), END];
   const load = async () => {
     const answer = await fetch(new URL(file, import.meta.url));
@@ -26,7 +29,7 @@ export function mount(root, { typed, words, file, shapes, head, asks, rows, most
   const line = make("input", { type: "text", value: typed, maxlength: 120, spellcheck: "false", autocomplete: "off", autocapitalize: "off" });
   line.addEventListener("input", retyped);
   const box = make("label", { class: "ex-text" }, make("span", {}, "a sentence"), line);
-  const heads = slider({ label: "head", min: 1, max: 12, step: 1, value: head + 1, usual: head + 1, ends: ["1", "12"], show: (h) => `1.${h}`, input: () => update() });
+  const heads = slider({ label: "head", min: 1, max: 12, step: 1, value: head + 1, usual: head + 1, ends: ["1", "12"], show: (h) => `1.${h}`, input: () => { tried.turned = true; update(); } });
   const say = frame(root, asked.parts, box, heads.box, asked.place);
   asked.begin(pieces, asks);
   show(rows);
@@ -39,6 +42,7 @@ export function mount(root, { typed, words, file, shapes, head, asks, rows, most
     }
     if (said.length > most) return say(`That is ${said.length} words, and the file has places for ${most}.`);
     const before = pieces[asked.row];
+    tried.typed = true;
     pieces = [START, ...said, END];
     const again = pieces.lastIndexOf(before);
     asked.begin(pieces, again < 0 ? said.length : again); // the same word asks on, or else the last one
@@ -56,6 +60,6 @@ export function mount(root, { typed, words, file, shapes, head, asks, rows, most
   function show(weights) {
     const row = weights[asked.row];
     asked.show(weights);
-    say(sentence(pieces, heads.value - 1, asked.row, row), row.map((w, j) => [pieces[j], w.toFixed(2)]));
+    say(sentence(pieces, heads.value - 1, asked.row, row, tried), row.map((w, j) => [pieces[j], w.toFixed(2)]));
   }
 }

@@ -1,5 +1,6 @@
 // Chapter 8: the online softmax reads tile after tile; each keeps three numbers, and fades when a larger score comes.
 import { online } from "./math.mjs";
+import { dragged } from "./dragged.mjs";
 import { draw, frame, picture, set, slider, switches, text } from "./frame.mjs";
 
 const ln = (x) => `ln ${Number(x.toFixed(2))}`;
@@ -19,8 +20,10 @@ export function mount(root, { powers, values, size }) {
   const wide = matchMedia("(min-width: 640px)").matches, sizes = [1, 2, 4], n = powers.length, PITCH = 58, TOP = 34, middle = TOP + (n * PITCH) / 2;
   const at = wide ? { score: 44, bar: 56, span: 112, value: 236, tile: 274, box: 92, joined: 446, out: 586, room: [640, 274] } : { score: 38, bar: 44, span: 52, value: 146, tile: 168, box: 72, joined: 278, out: 287, room: [350, 274] };
   const Y = (i) => TOP + PITCH * (i + 0.5);
+  const hand = draw("circle", { cy: Y(n - 1), r: 7, class: "ex-hand ex-weight" });
+  const grip = draw("g", { class: "ex-turned" }, hand, draw("rect", { y: Y(n - 1) - 22, width: at.value - 18, height: 44, fill: "transparent" }));
   const rows = powers.map((_, i) => ({ score: text(at.score, Y(i) + 5, "", { "text-anchor": "end" }), value: text(at.value, Y(i) + 5, values[i], { class: "ex-value", "text-anchor": "end" }), number: text(0, Y(i) + 5, ""),
-    bar: draw("rect", { x: at.bar, y: Y(i) - 7, height: 14, rx: 2, class: "ex-weight ex-glides" }) }));
+    bar: draw("rect", { x: at.bar, y: Y(i) - 7, height: 14, rx: 2, class: i < n - 1 ? "ex-weight ex-glides" : "ex-weight" }) })); // the last follows the hand
   const box = (x) => {
     const lines = [0, 1, 2].map(() => text(x + at.box / 2, 0, "", { "text-anchor": "middle" })), edge = draw("rect", { x, width: at.box, height: 54, rx: 4, class: "ex-box" });
     return { parts: [edge, ...lines], show(y, words) { set(edge, { y: y - 27 }); lines.forEach((line, i) => { set(line, { y: y - 12 + 16.5 * i }); line.textContent = words[i]; }); } };
@@ -33,11 +36,13 @@ export function mount(root, { powers, values, size }) {
   const head = (x, words, kind = "", anchor = "middle") => text(x, 14, words, { "text-anchor": anchor, class: kind });
   const drawing = picture(...at.room, draw("defs", {}, draw("marker", { id: "ex-head-way", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" }, draw("path", { d: "M0 0 8 4 0 8z", class: "ex-quiet" }))),
     head(at.score, "score", "", "end"), head(at.bar, wide ? "measured from M" : "from M", "ex-weight", "start"), head(at.value, "value", "ex-value", "end"), head(at.tile + at.box / 2, "each tile"), head(at.joined + at.box / 2, "joined"),
-    ...rows.flatMap(({ score, bar, number, value }) => [score, bar, number, value]), ...tiles.map(({ group }) => group), last, ...joined.parts, edge, out);
+    ...rows.flatMap(({ score, bar, number, value }) => [score, bar, number, value]), ...tiles.map(({ group }) => group), last, ...joined.parts, edge, out, grip);
   const sized = switches("keys in a tile", sizes.map((s) => `${s} ${s === 1 ? "key" : "keys"}`), sizes.indexOf(size), () => { const count = n / sizes[sized.value]; read.control.max = count; read.put(count); update(); });
   const read = slider({ label: "tiles read", min: 1, max: n / size, step: 1, value: n / size, ends: ["1", "all"], show: String, input: update });
   const latest = slider({ label: "score of the last key", min: 1, max: 20, step: 1, value: powers[n - 1], usual: powers[n - 1], ends: ["ln 1", "ln 20"], show: ln, input: update });
   const say = frame(root, [drawing], sized.box, read.box, latest.box);
+  let from; // a bar is measured from the largest: how far it is drawn counts, not where to
+  dragged(drawing, grip, (x, _, begins) => { if (begins) from = x - 8 * latest.value; latest.put(Math.round((x - from) / 8)); update(); });
   update();
 
   function update() {
@@ -47,7 +52,8 @@ export function mount(root, { powers, values, size }) {
       const power = i < seen ? Math.exp(scores[i] - step.largest) : 0;
       score.textContent = ln(now[i]);
       set(bar, { width: at.span * power });
-      set(number, { x: at.bar + at.span * power + 5 });
+      set(number, { x: at.bar + at.span * power + (i < n - 1 ? 5 : 11) });
+      if (i === n - 1) set(hand, { cx: at.bar + at.span * power });
       number.textContent = i < seen ? power.toFixed(2) : "";
       for (const part of [score, value]) part.style.opacity = i < seen ? 1 : 0.55;
     });
