@@ -619,5 +619,5 @@ def test_the_closing_sentence_notices_what_was_done(visit):
     found.get_by_role("slider", name="head").fill("3")
     expect(says).to_contain_text("This head looks one back in any sentence")
     _, found, says = opened(visit, "nile")
-    found.get_by_role("slider", name="year").fill("1899")
+    found.get_by_role("slider", name="the year").fill("1899")
     expect(says).to_contain_text("Of the weight of 1899, 0.40 lies beyond the fall")
