@@ -252,6 +252,7 @@ def test_on_a_phone_nobody_is_shut_out_and_its_words_can_be_read(visit, name):
         tab.set_viewport_size({"width": width, "height": 900})
         tab.route("**/explorables/*.mjs", lambda one: None)  # held until its place is measured
         tab.reload()
+        tab.evaluate(SETTLED)
         waiting = found.evaluate(ROOM)
         assert tab.evaluate("document.documentElement.scrollWidth") <= width, "before it comes"
         tab.unroute("**/explorables/*.mjs")  # and those that were held go on
