@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from chapters._code import explorables
 from tests.book import checks
+from tests.browser.conftest import SETTLED
 from tests.browser.test_every_page import ALL_RULES, COLOURS, findings
 
 PAGES = {name: page for name, (page, _) in explorables.PLACES.items()}
