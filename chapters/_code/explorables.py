@@ -133,8 +133,9 @@ def learned() -> Start:
     matrices = b"".join(w.astype("<f2").tobytes() for w in learns.weights.values())
     settings = {**start.settings, "file": "name-encoder.bin", "shapes": shapes}
     head = ("key", "weight by trigrams", "weight as learned", "value")
-    made = Start("Ask by trigrams, and by what is learned", settings, head, rows, "", (350, 268), 3)
+    made = Start("Ask by trigrams, and by what is learned", settings, head, rows, "", (640, 244), 3)
     made.says, made.invites, made.asked, made.bars = start.says, start.invites, asked, 0
+    made.tall = 268
     made.gives = (f"{by_trigrams @ values:.1f}", f"{as_learned @ values:.1f}")
     made.files = {"name-encoder.bin": matrices}
     return made
