@@ -98,7 +98,8 @@ def test_the_buttons_of_a_cell_are_seen_by_pointer_and_keyboard(visit):
 
 
 # Code that a button lies on, where it is not folded.
-HIDDEN = """() => [...document.querySelectorAll('.cell:not(.folded) .live-tools')].flatMap(tools => {
+HIDDEN = """() => [...document.querySelectorAll('.cell:not(.folded) .live-tools')]
+    .flatMap(tools => {
     const box = tools.getBoundingClientRect(), code = new Range();
     code.selectNodeContents(tools.closest('.cell').querySelector('pre'));
     return [...code.getClientRects()].filter(line => line.right > box.left + 1
