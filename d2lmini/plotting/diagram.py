@@ -23,7 +23,9 @@ __all__ = ["Diagram", "Part"]
 
 Point: TypeAlias = tuple[float, float]
 Kind: TypeAlias = Literal["query", "key", "value", "output", "weight", "muted"] | None
+Side: TypeAlias = Literal["left", "right", "top", "bottom"]
 
+SIDES = ("left", "right", "top", "bottom")
 KINDS = ("query", "key", "value", "output", "weight", "muted")
 TEXT, SMALL = 11.0, 10.5  # sizes of text, in points
 LINE = 1.3 / 72  # inches from line to line for each point of size
@@ -71,6 +73,35 @@ class Part:
     def bottom(self) -> Point:
         """The middle of the lower side."""
         return self.center[0], self.center[1] - self.height / 2
+
+    def along(self, side: Side, count: int) -> list[Point]:
+        """Return places spread evenly over a side, for arrows that would meet in one point.
+
+        Parameters
+        ----------
+        side : "left", "right", "top" or "bottom"
+            Which side.
+        count : int
+            How many places.
+
+        Returns
+        -------
+        list of (float, float)
+            From left to right, or from the top down.
+
+        Examples
+        --------
+        >>> from d2lmini.plotting import Part
+        >>> Part((2.0, 1.0), width=1.0, height=0.5).along("top", 2)
+        [(1.75, 1.25), (2.25, 1.25)]
+        """
+        if side not in SIDES:
+            raise ValueError(f"side must be one of {', '.join(SIDES)}; got {side!r}")
+        if count < 1:
+            raise ValueError(f"count must be at least 1; got {count}")
+        down = side in ("left", "right")
+        step = (self.height if down else self.width) / count
+        return _spread(getattr(self, side), count, step, down=down)
 
     def __getitem__(self, position: int) -> "Part":
         """Return one of the parts."""

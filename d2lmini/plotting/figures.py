@@ -37,6 +37,7 @@ def show_figure(
     width_ratios: Sequence[float] | None = None,
     height_ratios: Sequence[float] | None = None,
     canvas: bool = False,
+    phone: tuple[float, float] | None = None,
     show: bool = True,
 ) -> Callable[[Callable[..., Any]], Shown]:
     """Show what a function draws, for a light page and for a dark one.
@@ -62,6 +63,9 @@ def show_figure(
     canvas : bool
         Whether to draw on an empty sheet instead of axes: the one panel fills the figure, has no
         frame, and is measured in inches from the lower left corner. For diagrams.
+    phone : (float, float), optional
+        Width and height of a canvas for a page on a phone, where what stands side by side may be
+        stacked. The function is called for it too; ``ax.get_xlim()[1]`` is how wide its sheet is.
     show : bool
         Whether to put the figure on the page now, if this runs in a notebook.
 
@@ -76,8 +80,9 @@ def show_figure(
     TypeError
         If `alt` is missing or no string, or the function does not take one argument for each panel.
     ValueError
-        If `alt` is empty; if a size is not positive; if a canvas is to have several panels; if the
-        function draws with ``matplotlib.pyplot``, which knows nothing of the axes that it is given.
+        If `alt` is empty; if a size is not positive; if a canvas is to have several panels, or
+        what is no canvas a size for a phone; if the function draws with ``matplotlib.pyplot``,
+        which knows nothing of the axes that it is given.
 
     Examples
     --------
@@ -93,7 +98,10 @@ def show_figure(
     described = read_alt(alt)
     if described is None:
         raise TypeError("alt must be a string; got NoneType")
-    for name, size in (("width", width), ("height", height)):
+    if phone and not canvas:
+        raise ValueError("phone is the size of a canvas; give canvas=True with it")
+    of_phone = zip(("width of phone", "height of phone"), phone or (), strict=bool(phone))
+    for name, size in (("width", width), ("height", height), *of_phone):
         if not (math.isfinite(size) and 0 < size <= 100):
             raise ValueError(f"{name} must lie between 0 and 100 inches; got {size:g}")
     for name, count in (("rows", rows), ("columns", columns)):
@@ -119,9 +127,14 @@ def show_figure(
 
     def decorate(draw: Callable[..., Any]) -> Shown:
         _check_arguments(draw, rows * columns)
-        shown = draw_twice(draw, empty, described)
+
+        def narrow() -> Shown | None:
+            return draw_twice(draw, lambda: sheet(*phone), described) if phone else None
+
+        shown = draw_twice(draw, empty, described, narrow=narrow)
         for theme in PALETTES:  # at once: what the function looks up may be another thing later
-            shown.svg(theme)
+            for one in filter(None, (shown, shown.narrow)):
+                one.svg(theme)
         if show:
             shown.show()
         return shown

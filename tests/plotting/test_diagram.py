@@ -8,7 +8,7 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from d2lmini.plotting import COLORS, Diagram, show_figure
+from d2lmini.plotting import COLORS, Diagram, Part, show_figure
 from d2lmini.plotting.diagram import KINDS
 from d2lmini.plotting.theme import PALETTES, contrast, drawing_for, tint
 from tests.plotting.reading import words
@@ -101,6 +101,27 @@ def test_a_matrix_has_a_cell_for_each_number_and_hatches_what_is_masked():
     assert fills[0] == tint(COLORS["weight"], 0.44) and tint(COLORS["weight"], 0.04) in fills
     assert tint(COLORS["weight"], 0.24) not in fills  # the masked one
     assert words(figure) == ["weights", "(2, 2)"]
+
+
+@pytest.mark.parametrize("side", ["left", "right", "top", "bottom"])
+def test_places_along_a_side_share_it_and_are_far_enough_apart_for_heads(side):
+    part = Part((2.0, 1.0), width=1.0, height=0.5)
+    places = np.array(part.along(side, 4))
+    x, y = getattr(part, side)
+    across, along = (0, 1) if side in ("left", "right") else (1, 0)
+    np.testing.assert_allclose(places[:, across], (x, y)[across])
+    length, sign = (part.height, -1) if along else (part.width, 1)
+    want = [(x, y)[along] + sign * length * share for share in (-3 / 8, -1 / 8, 1 / 8, 3 / 8)]
+    np.testing.assert_allclose(places[:, along], want)
+    np.testing.assert_allclose(part.along(side, 1), [(x, y)])
+
+
+def test_along_asks_for_a_side_and_a_number():
+    part = Part((2.0, 1.0), width=1.0, height=0.5)
+    with pytest.raises(ValueError, match="left, right, top, bottom; got 'above'"):
+        part.along("above", 2)
+    with pytest.raises(ValueError, match="count must be at least 1; got 0"):
+        part.along("top", 0)
 
 
 WAYS = [(4, 1.5), (3.5, 2.4), (2.6, 2.6), (2.6, 0.4), (1.2, 1.5), (1, 0.5)]

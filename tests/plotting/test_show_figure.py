@@ -10,6 +10,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from d2lmini.plotting import COLORS, show_figure
+from d2lmini.plotting._svg import data_address
 from d2lmini.plotting.theme import PALETTES
 from tests.plotting.test_shown import run_python
 
@@ -90,6 +91,25 @@ def test_several_panels_in_reading_order_and_a_canvas_that_is_measured_in_inches
     assert ax.get_position().bounds == (0, 0, 1, 1)
     place = re.search(r'x="(\S+)" y="(\S+)">word', word.svg())
     np.testing.assert_allclose(np.array(place.groups(), float), (72, 72), atol=0.01)
+
+
+def test_a_phone_has_a_sheet_of_its_own_size_drawn_for_both_pages():
+    def draw(ax):
+        ax.text(1, 0.5, "stacked" if ax.get_xlim()[1] < 4 else "side by side", color=COLORS["ink"])
+
+    shown = show_figure(canvas=True, width=5, height=2, phone=(3.6, 4), alt="A word.")(draw)
+    assert shown.axes[0, 0].texts[0].get_text() == "side by side"
+    small = shown.narrow
+    np.testing.assert_allclose(small.figure.get_size_inches(), (3.6, 4))
+    for theme in PALETTES:
+        drawing = small.svg(theme)
+        assert ">stacked</text>" in drawing and f"fill: {PALETTES[theme]['ink']}" in drawing
+        assert data_address(drawing.encode(), "image/svg+xml") in shown.html()
+    assert show_figure(canvas=True, width=5, height=2, alt="A word.")(draw).narrow is None
+    with pytest.raises(ValueError, match="phone is the size of a canvas; give canvas=True"):
+        show_figure(phone=(3.6, 4), alt="A word.")
+    with pytest.raises(ValueError, match="height of phone must lie between 0 and 100 inches"):
+        show_figure(canvas=True, phone=(3.6, 0), alt="A word.")
 
 
 def test_an_error_inside_leaves_nothing_behind():
