@@ -74,6 +74,8 @@ def readable(found: re.Match) -> str:
     <math><mrow><mi>a</mi></mrow></math>
     >>> print(readable(re.match(".*", "<math><msup><mi>K</mi><mi>⊤</mi></msup></math>")))
     <math><msup intent="transpose($x)"><mi arg="x">K</mi><mi>⊤</mi></msup></math>
+    >>> print(readable(re.match(".*", "<msubsup><mi>p</mi><mi>i</mi><mi>⊤</mi></msubsup>")))
+    <msup intent="transpose($x)"><msub arg="x"><mi>p</mi><mi>i</mi></msub><mi>⊤</mi></msup>
     """
     if not UNREADABLE.search(found[0]):
         return found[0]
@@ -84,10 +86,15 @@ def readable(found: re.Match) -> str:
             token.attrs.pop("mathvariant", None)
     for token in soup.find_all("mtext", string=re.compile("\u2063")):
         token.decompose()
-    for power in soup.find_all("msup"):
-        parts = power.find_all(True, recursive=False)
-        if len(parts) == 2 and parts[1].get_text() == "⊤":
-            power["intent"], parts[0]["arg"] = "transpose($x)", "x"
+    for power in soup.find_all(["msup", "msubsup"]):
+        base, *below, above = power.find_all(True, recursive=False)
+        if above.get_text() != "⊤":
+            continue
+        if below:  # what is transposed is the letter with its index
+            base = base.wrap(soup.new_tag("msub"))
+            base.append(below[0])
+            power.name = "msup"
+        power["intent"], base["arg"] = "transpose($x)", "x"
     return str(soup)
 
 

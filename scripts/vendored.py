@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DAYS = 180
+SPEECH = "speech-rule-engine"  # installed once a week, to read the formulas aloud
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ ALL = (
     ),
     Vendored("Pyodide", "live_cells/extension.py", r'\nVERSION = "(\S+)"', "pyodide"),
     Vendored("axe-core", "tests/browser/axe/axe.min.js", r"axe v(\S+)", "axe-core"),
+    Vendored("Speech rules", "tests/book/speech/package.json", rf'{SPEECH}": "(.+)"', SPEECH),
 )
 
 

@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import re
+import unicodedata
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -27,6 +29,11 @@ def soup(path: Path) -> BeautifulSoup:
 @cache
 def anchors(path: Path) -> set[str]:
     return {tag["id"] for tag in soup(path).find_all(id=True)}
+
+
+def letters(*texts: str) -> Counter[str]:
+    """Return the letters and digits of texts; a bold one is its letter."""
+    return Counter(filter(str.isalnum, unicodedata.normalize("NFKC", "".join(texts))))
 
 
 def broken_links(path: Path) -> list[str]:

@@ -92,7 +92,8 @@ def test_one_style_sheet_whose_fonts_and_pictures_are_there(built):
 
 
 def test_formulas_are_read_aloud_drawn_and_coloured(built, pages):
-    """A token of MathML holds text alone; a font has all glyphs; a symbol means one thing."""
+    """What is read has the letters of what is drawn, in tokens that hold text alone; a font has all
+    glyphs; a symbol means one thing."""
     fonts = (built / "_static/katex/fonts").glob("*.woff2")
     held = {chr(code) for font in fonts for code in TTFont(font).getBestCmap()}
     classes = {"q": "query", "k": "key", "v": "value", "o": "output-word"}
@@ -102,11 +103,15 @@ def test_formulas_are_read_aloud_drawn_and_coloured(built, pages):
         text = (built / f"{page}.html").read_text("utf8")
         assert re.findall(r"<m[ion](?: [^>]*)?><.{20}", text) == [], page
         for formula in html.select(".katex"):
-            found = symbols.findall(formula.find("annotation").get_text())
+            tex = formula.find("annotation").get_text()
+            shown = formula.select_one(".katex-html").get_text()
+            read = [token.get_text() for token in formula.find_all(["mi", "mn", "mo", "mtext"])]
+            assert checks.letters(*read) == checks.letters(shown), tex
+            found = symbols.findall(tex)
             wanted = {(letter or projection).lower() for letter, projection in found}
             assert {s for s in classes if formula.select(f".{classes[s]} .mathbf")} == wanted
             seen |= wanted
-            drawn |= set(formula.select_one(".katex-html").get_text())
+            drawn |= set(shown)
     assert seen == set(classes)
     assert drawn - held <= set("\u200b √")
 

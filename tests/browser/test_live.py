@@ -401,6 +401,9 @@ def test_the_keyboard_alone(tab):
     tab.button("crowd", "Reset").focus()
     press("Enter")
     assert "strangers" in code.input_value()
+    press("Enter")  # Reset has put the focus on Run, and a run leaves it there
+    tab.ends("crowd", "done")
+    expect(tab.button("crowd", "Run")).to_be_focused()
 
 
 # --- what is kept ---
