@@ -364,6 +364,26 @@ def test_on_the_first_screen_a_press_is_enough(visit):
     assert screen.locator(".ex-sum").inner_text().endswith(f"= {answer}")
 
 
+# The smallest letters of the pictures of the first page, in pixels.
+SMALLEST = """() => Math.min(...[...document.querySelectorAll('.picture svg text')].map(text =>
+    parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"""
+
+
+@pytest.mark.parametrize("width", [1280, 820, 390])
+def test_the_first_screen_shows_the_answer_and_its_pictures_can_be_read(visit, width):
+    tab = visit("chapters/index", width=width).tab
+    expect(tab.locator(".ask .explorable")).to_have_attribute("data-state", "ready")
+    field, answer = (
+        tab.locator(one).bounding_box() for one in (".ask input[type=text]", ".ask .ex-large")
+    )
+    assert answer["y"] + answer["height"] <= 844, "it is below the first screen of a phone"
+    assert answer["height"] >= 36, "the answer is as small as any number"
+    assert answer["y"] - field["y"] < 350, "the answer is far from what is asked"
+    assert tab.locator(".ask").evaluate(OUTSIDE) == []
+    assert tab.evaluate(SMALLEST) >= (12 if width == 390 else 13.9)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_a_name_is_answered_at_each_key_press(visit):
     _, found, says = opened(visit, "names")
     field = found.locator("input[type=text]")
