@@ -186,9 +186,11 @@ def place_explorables(document: nodes.document, env) -> None:
         if name := here.get(ids[node["cell_index"]]):
             place = node.parent.index(node) + 1
             if name in pictures.LEADS:
-                leads = env.app.builder.get_relative_uri(env.docname, pictures.LEADS[name])
+                page, says = pictures.LEADS[name]
+                leads = env.app.builder.get_relative_uri(env.docname, page)
                 drawn = (
-                    f'<div class="picture"><a href="{leads}">{getattr(pictures, name)()}</a></div>'
+                    f'<figure class="picture"><a href="{leads}">{getattr(pictures, name)()}</a>'
+                    f"<figcaption>{says}</figcaption></figure>"
                 )
             else:
                 drawn = written(name)

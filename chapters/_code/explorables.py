@@ -133,8 +133,9 @@ def learned() -> Start:
     matrices = b"".join(w.astype("<f2").tobytes() for w in learns.weights.values())
     settings = {**start.settings, "file": "name-encoder.bin", "shapes": shapes}
     head = ("key", "weight by trigrams", "weight as learned", "value")
-    made = Start("Ask by trigrams, and by what is learned", settings, head, rows, "", (350, 268), 3)
+    made = Start("Ask by trigrams, and by what is learned", settings, head, rows, "", (640, 244), 3)
     made.says, made.invites, made.asked, made.bars = start.says, start.invites, asked, 0
+    made.tall = 268
     made.gives = (f"{by_trigrams @ values:.1f}", f"{as_learned @ values:.1f}")
     made.files = {"name-encoder.bin": matrices}
     return made
@@ -400,8 +401,8 @@ def told() -> Start:
     rows = [(name, f"{lead:.1f}") for name, lead in first["tops"][key]]
     says = (
         f"Head 19.7 gives {first['weights'][key]:.2f} to “{first['tokens'][key]}”, whose score is "
-        f"{first['leads'][key]:.1f} above the mean of the other keys, and head 17.1 adds "
-        f"{first['tops'][key][0][1]:.1f} to that. |Choose another key, or a text with nothing to "
+        f"{first['leads'][key]:.1f} above the mean of the other keys. Of this, head 17.1 "
+        f"gives {first['tops'][key][0][1]:.1f}. |Choose another key, or a text with nothing to "
         "look up."
     )
     twenty = np.sort(trials.lead, axis=1)[:, [0, -2, -1]].round(1).tolist()  # 17.1 comes first
@@ -520,7 +521,7 @@ def sentence() -> Start:
     rows = [(piece, f"{w:.2f}") for piece, w in zip(pieces, row, strict=True)]
     files = {"first-layer.bin": b"".join(x.astype("<f2").tobytes() for x in found.values())}
     title, head = "Read a sentence of your own", ("word", "weight")
-    return Start(title, settings, head, rows, says, (640, 220), 3, tall=196, files=files)
+    return Start(title, settings, head, rows, says, (640, 169), 3, tall=196, files=files)
 
 
 def tiles() -> Start:
@@ -565,4 +566,4 @@ def museum() -> Start:
     )
     head = ("query", "1", "2", "3", "4", "sum")
     title = "Switch a mistake on"
-    return Start(title, settings, head, rows, says, (540, 200), 2, tall=470)
+    return Start(title, settings, head, rows, says, (540, 211), 2, tall=470)

@@ -18,9 +18,14 @@ from d2lmini.models import load_readings
 from d2lmini.plotting._dark_maps import weight_map
 
 Rows = list[list[float | None]]
-# Those of notebooks, after which cell they come, and the page to which they lead.
+# Those of notebooks, after which cell they come, the page to which they lead, and their captions.
 PLACES = {"all_heads": ("chapters/07-real-models", "who-looks")}
-LEADS = {"all_heads": "chapters/atlas"}
+LEADS = {
+    "all_heads": (
+        "chapters/atlas",
+        "All 270 heads on this text, a column for each of 30 layers. Open them in the atlas.",
+    )
+}
 TEXT = "Zed Quimby likes tea. Mo Larkin likes milk. Zed Quim"
 
 

@@ -116,6 +116,12 @@ def test_a_page_on_paper(on_paper):
         assert gone not in text
     assert not tab.locator("main button.copybtn").first.is_visible()
     assert "best = scores.argmax" in text  # a solution
+    drawing, checking = (
+        tab.locator(f"main .cell{kind} > details.hide pre").evaluate_all(shown)
+        for kind in (".shows-figure", ".tag_hide-cell")
+    )
+    assert drawing and not any(drawing), "a page of what draws a figure"
+    assert checking and all(checking), "a reader of paper sees what tests the text"
 
 
 @pytest.mark.parametrize("on_paper", ["chosen dark"], indirect=True)

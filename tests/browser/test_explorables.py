@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from chapters._code import explorables
 from tests.book import checks
+from tests.browser.conftest import SETTLED
 from tests.browser.test_every_page import ALL_RULES, COLOURS, findings
 
 PAGES = {name: page for name, (page, _) in explorables.PLACES.items()}
@@ -250,15 +251,19 @@ def test_nothing_of_it_is_loaded_before_a_reader_comes_near(visit):
 def test_on_a_phone_nobody_is_shut_out_and_its_words_can_be_read(visit, name):
     tab = visit(PAGES[name], width=390).tab
     found = tab.locator(f"[data-explorable={name}]")
-    tab.route("**/explorables/*.mjs", lambda one: None)  # held until its place has been measured
-    tab.reload()
-    waiting = found.evaluate(ROOM)
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 390, "before it comes"
-    tab.unroute("**/explorables/*.mjs")  # and those that were held go on
-    found.scroll_into_view_if_needed()
-    expect(found).to_have_attribute("data-state", "ready")
-    jump = found.evaluate(ROOM) - waiting
-    assert abs(jump) <= 10, "what is below it would jump: mend its size or how tall it is"
+    for width in (1280, 820, 390):
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.route("**/explorables/*.mjs", lambda one: None)  # held until its place is measured
+        tab.reload()
+        tab.evaluate(SETTLED)
+        waiting = found.evaluate(ROOM)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width, "before it comes"
+        tab.unroute("**/explorables/*.mjs")  # and those that were held go on
+        found.scroll_into_view_if_needed()
+        expect(found).to_have_attribute("data-state", "ready")
+        jump = found.evaluate(ROOM) - waiting
+        says = f"at {width} what is below it would jump: mend its size or how tall it is"
+        assert abs(jump) <= 10, says
     if name in WITHIN:
         assert drawn(tab, name).evaluate(OUTSIDE) == []
     here = f"[data-explorable={name}]"
@@ -404,6 +409,26 @@ def test_on_the_first_screen_a_press_is_enough(visit):
     assert screen.get_by_role("textbox").input_value() == "farid"
     answer = screen.locator(".ex-large").text_content()
     assert screen.locator(".ex-sum").inner_text().endswith(f"= {answer}")
+
+
+# The smallest letters of the pictures of the first page, in pixels.
+SMALLEST = """() => Math.min(...[...document.querySelectorAll('.picture svg text')].map(text =>
+    parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"""
+
+
+@pytest.mark.parametrize("width", [1280, 820, 390])
+def test_the_first_screen_shows_the_answer_and_its_pictures_can_be_read(visit, width):
+    tab = visit("chapters/index", width=width).tab
+    expect(tab.locator(".ask .explorable")).to_have_attribute("data-state", "ready")
+    field, answer = (
+        tab.locator(one).bounding_box() for one in (".ask input[type=text]", ".ask .ex-large")
+    )
+    assert answer["y"] + answer["height"] <= 844, "it is below the first screen of a phone"
+    assert answer["height"] >= 36, "the answer is as small as any number"
+    assert answer["y"] - field["y"] < 350, "the answer is far from what is asked"
+    assert tab.locator(".ask").evaluate(OUTSIDE) == []
+    assert tab.evaluate(SMALLEST) >= (12 if width == 390 else 13.9)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_name_is_answered_at_each_key_press(visit):

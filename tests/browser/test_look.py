@@ -97,6 +97,25 @@ def test_the_buttons_of_a_cell_are_seen_by_pointer_and_keyboard(visit):
     assert tab.evaluate("document.activeElement.textContent") == "Run"
 
 
+# Code that a button lies on, where it is not folded.
+HIDDEN = """() => [...document.querySelectorAll('.cell:not(.folded) .live-tools')]
+    .flatMap(tools => {
+    const box = tools.getBoundingClientRect(), code = new Range();
+    code.selectNodeContents(tools.closest('.cell').querySelector('pre'));
+    return [...code.getClientRects()].filter(line => line.right > box.left + 1
+        && line.left < box.right - 1 && line.bottom > box.top + 2 && line.top < box.bottom - 2)
+        .map(() => code.toString());
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 820, 390])
+def test_the_buttons_of_a_cell_hide_none_of_its_code(visit, width):
+    tab = visit(CHAPTERS[0], width=width, has_touch=width == 390, is_mobile=width == 390).tab
+    tab.locator("[data-live]").first.wait_for(state="attached")
+    assert tab.locator(".cell:not(.folded) .live-tools").count() > 5
+    assert tab.evaluate(HIDDEN) == []
+
+
 # The names of folds that a button lies on.
 COVERED = """() => [...document.querySelectorAll('.cell.folded .live-tools')].flatMap(tools => {
     const name = tools.closest(".cell").querySelector("summary");

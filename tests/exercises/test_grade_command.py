@@ -168,11 +168,11 @@ def test_an_endless_notebook_is_stopped_with_all_that_it_has_started(tmp_path):
     cells = [
         solved("softmax"),
         f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {child!r}])",
-        "import time\nwhile True: time.sleep(0.1)",
+        "import time\nwhile True: time.sleep(0.1)",  # a busy machine may need seconds to get here
         solved("weighted_average"),
     ]
-    report = grade_notebook(write(tmp_path / "endless.ipynb", *cells), seconds=6)
-    assert report["problem"] == "stopped after 6 seconds, in code cell 5"
+    report = grade_notebook(write(tmp_path / "endless.ipynb", *cells), seconds=15)
+    assert report["problem"] == "stopped after 15 seconds, in code cell 5"
     assert found(report)["softmax"] == "pass"  # what was found before is kept
     assert found(report)["weighted_average"] == "not reached"
     assert found(report, "head")["weighted_average"] == report["problem"]

@@ -6,7 +6,7 @@ export function sentence(asked, names, scores, weights, output, before) {
   const was = before ? ` (by trigrams ${before[best].toFixed(2)})` : "";
   const out = output.toFixed(1);
   if (Math.max(...scores) === 0) return `${asked.trim() ? `No three letters in a row of “${asked}” occur in a stored name` : "Nothing is typed"}, so all eight weigh the same and the answer is the plain average, ${out}. Type a part of a name.`;
-  if (most - Math.min(...weights) < 0.05) return `At this temperature all eight weigh nearly the same, ${names[best]} a little more with ${most.toFixed(2)}, and the answer, ${out}, is nearly the plain average. Lower the temperature, and see who gains.`;
+  if (most - Math.min(...weights) < 0.05) return `At this temperature all eight weigh nearly the same, ${tied.join(" and ")} a little more with ${most.toFixed(2)}, and the answer, ${out}, is nearly the plain average. Lower the temperature, and see who gains.`;
   if (tied.length > 1) return `“${asked}” fits ${tied.join(" and ")} equally well, each gets ${most.toFixed(2)} of the weight, and the answer is ${out}. Which letter decides between them?`;
   if (most > 0.95) return `“${asked}” is answered by ${names[best]}, with ${most.toFixed(2)} of the weight${was}, and the answer is ${out}. Leave out letters until a second name joins in, or raise the temperature.`;
   return `“${asked}” fits ${names[best]} best, with ${most.toFixed(2)} of the weight${was}, and the answer is ${out}. ${asked.trim().toLowerCase() === names[best].toLowerCase() ? "It is the whole name: lower the temperature" : "Type on"}, and see who gains.`;

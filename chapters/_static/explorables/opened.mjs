@@ -37,10 +37,9 @@ export function opened({ tokens, answer, chance, cut, ask }) {
       bar.style.setProperty("--w", hidden ? 0 : row[j]);
       number.textContent = hidden ? "later" : row[j].toFixed(2);
       value.textContent = hidden ? "" : names[j];
-      if (j === 0) value.append(make("small", {}, ` length ×${first.toFixed(2)}`));
     });
     const top = row.map((w, j) => [w, j]).filter(([w]) => w > 0.03).sort(([a], [b]) => b - a).slice(0, 3);
-    output.replaceChildren(...(out ? ["nothing: taken out"] : top.flatMap(([w, j], i) => [make("span", {}, i ? "+ " : "", make("b", { class: "weight" }, w.toFixed(2)), " · ", make("em", { class: "value" }, names[j]))])));
+    output.replaceChildren(...(out ? ["nothing: taken out"] : top.flatMap(([w, j], i) => [make("span", {}, i ? "+ " : "", make("b", { class: "weight" }, w.toFixed(2)), " · ", make("em", { class: "value" }, names[j]))])), ...(out || row[0] < 0.005 ? [] : [make("small", {}, `${names[0]}: length ×${first.toFixed(2)}`)]));
     grid.show(weights.map((one) => Array.from({ length: n }, (_, j) => one[j] ?? null)));
     set(frame, { y: asks * SIZE + 1, width: (asks + 1) * SIZE });
     words.forEach((word, i) => set(word, { class: i === asks ? "ex-query ex-strong" : "" }));
@@ -57,15 +56,15 @@ export function opened({ tokens, answer, chance, cut, ask }) {
     const room = lookup.getBoundingClientRect(), at = (part) => { const { left, right, top, height } = part.getBoundingClientRect(); return { left: left - room.left, right: right - room.left, y: top - room.top + height / 2 }; };
     const asker = at(query.firstChild), end = at(output);
     if (end.y > at(table).y + room.height / 2 || end.left < at(table).right) return wires.replaceChildren(); // one below the other
-    const curve = (x, y, X, Y) => `M${x} ${y}C${(x + X) / 2} ${y} ${(x + X) / 2} ${Y} ${X} ${Y}`;
-    let down = -15;
+    const curve = (x, y, X, Y) => `${x} ${y}C${(x + X) / 2} ${y} ${(x + X) / 2} ${Y} ${X} ${Y}`;
+    const word = document.createRange(), right = ({ value }) => (word.selectNodeContents(value), word.getBoundingClientRect().right - room.left);
+    const from = Math.max(...rows.map(right)) + 8, into = end.left - 8;
+    let down = end.y - 15;
     wires.replaceChildren(...row.flatMap((w, j) => {
-      const key = at(rows[j].row.firstChild), wide = 30 * w, to = end.y + down + wide / 2, words = document.createRange();
-      words.selectNodeContents(rows[j].value);
-      const value = words.getBoundingClientRect().right - room.left;
-      down += wide;
-      return [draw("path", { d: curve(asker.right + 6, asker.y, key.left - 6, key.y), stroke: "var(--query)", "stroke-width": 1.5, opacity: 0.15 + 0.85 * w }),
-        ...(out ? [] : [draw("path", { d: curve(value + 8, key.y, end.left - 8, to), stroke: "var(--value)", "stroke-width": Math.max(0.5, wide), opacity: w < 0.005 ? 0.2 : 0.55 })])];
+      const key = at(rows[j].row.firstChild), wide = Math.max(0.5, 30 * w), [y, to] = [key.y - wide / 2, down];
+      down += 30 * w;
+      return [draw("path", { d: "M" + curve(asker.right + 6, asker.y, key.left - 6, key.y), stroke: "var(--query)", "stroke-width": 1.5, opacity: 0.15 + 0.85 * w }),
+        ...(out ? [] : [draw("path", { class: "atlas-ribbon", d: `M${curve(from, y, into, to)}V${to + wide}L${curve(into, to + wide, from, y + wide)}Z`, opacity: w < 0.005 ? 0.2 : 0.55 })])];
     }));
   }
   return { box, show };
