@@ -55,7 +55,7 @@
     });
     addEventListener("focusout", () => { if (!finger && !shown?.matches(":hover")) soon(hide, 250); });
     addEventListener("scroll", () => { // what is given the focus may first scroll into view
-      if (!shown) return;
+      if (!shown?.matches(":popover-open")) return;
       const { top, bottom } = source.getBoundingClientRect();
       if (bottom > 0 && top < innerHeight) place(); else hide();
     }, { passive: true });

@@ -105,13 +105,15 @@ WORDS_OF_DRAWINGS = """async (wanted) => {
     return found;
 }"""
 # Drawings that leave much of their column empty (a square one with few cells, a third), leave it,
-# or need more than a screen. Words have their size in small ones as well.
+# or need more than a screen, which on a phone, where panels are stacked, has 844. Words have their
+# size in small ones as well.
 BAD_DRAWINGS = """() => [...document.querySelectorAll('article .d2lmini-figure img')]
     .filter(image => image.checkVisibility())
     .map(image => [image.getBoundingClientRect(),
         image.closest('.d2lmini-figure').getBoundingClientRect(), image.alt])
     .map(([box, figure, alt]) => [box, figure.left, Math.min(640, figure.width), alt])
-    .filter(([box, left, column]) => box.width < .7 * column || box.height > 700
+    .filter(([box, left, column]) => box.width < .7 * column
+        || box.height > (innerWidth < 640 ? 800 : 700)
         || box.left < left - 1 || box.right > left + column + 1)
     .map(([box, left, column, alt]) => `${box.width.toFixed()} x ${box.height.toFixed()} at
         ${box.left.toFixed()} of ${column} at ${left.toFixed()}: ${alt.slice(0, 60)}`)"""
