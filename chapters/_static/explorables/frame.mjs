@@ -23,7 +23,7 @@ let sizes;
 /** A weighted sum in the colours of its parts, without what rounds to nothing. */
 export function sumOf(weights, values, output) {
   const word = (kind, words) => make("span", { class: kind }, words);
-  const terms = weights.map((weight, i) => [weight, values[i]]).filter(([weight]) => weight >= 0.0005);
+  const terms = weights.map((weight, i) => [weight, values[i]]).filter(([weight]) => weight >= 0.01); // in three digits smaller ones would not add up
   return [...terms.flatMap(([weight, value], i) => [i ? " + " : "", word("weight", weight.toFixed(3)), " · ", word("value", value)]), terms.length < weights.length ? " + … = " : " = ", word("output-word", output)];
 }
 

@@ -7,7 +7,7 @@ export function sentence(tokens, key, weight, lead, parts) {
   const start = `Head 19.7 gives ${weight.toFixed(2)} to “${tokens[key].trim()}”, whose score is ${Math.abs(lead).toFixed(1)} ${lead < 0 ? "below" : "above"} the mean of the other keys`;
   if (lead < 0 || weight < 0.05) return `${start}. Choose a key with more weight, and see who told the head.`;
   if (best === "17.1" && most > lead / 2) return `${start}. ${most > lead ? `Head 17.1 alone gives ${most.toFixed(1)}, and others take away` : `Of this, head 17.1 gives ${most.toFixed(1)}`}. Choose another key, or a text with nothing to look up.`;
-  return `${start}. The largest part, ${most.toFixed(1)}, is by ${best === "embedding" ? "the embedding" : best.startsWith("network") ? best.replace("network", "the network of layer") : `head ${best}`}. ${best === "17.1" ? "Who gives the rest?" : "Is it 17.1 wherever a token is found?"}`;
+  return `${start}. The largest part, ${most.toFixed(1)}, is by ${best === "embedding" ? "the embedding" : best.startsWith("network") ? best.replace("network", "the network of layer") : `head ${best}`}${most > lead ? ", and others take away" : ""}. ${best === "17.1" ? "Who gives the rest?" : "Is it 17.1 wherever a token is found?"}`;
 }
 
 export function mount(root, { texts, twenty }) {
