@@ -20,10 +20,10 @@ export function picture(width, height, ...inside) {
 }
 let sizes;
 
-/** A weighted sum in the colours of its parts, without what rounds to nothing. */
-export function sumOf(weights, values, output) {
+/** A weighted sum in the colours of its parts. Of many small weights the rounded ones would not add up: they are left out. */
+export function sumOf(weights, values, output, least = 0.0005) {
   const word = (kind, words) => make("span", { class: kind }, words);
-  const terms = weights.map((weight, i) => [weight, values[i]]).filter(([weight]) => weight >= 0.01); // in three digits smaller ones would not add up
+  const terms = weights.map((weight, i) => [weight, values[i]]).filter(([weight]) => weight >= least);
   return [...terms.flatMap(([weight, value], i) => [i ? " + " : "", word("weight", weight.toFixed(3)), " · ", word("value", value)]), terms.length < weights.length ? " + … = " : " = ", word("output-word", output)];
 }
 

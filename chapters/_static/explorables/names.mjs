@@ -80,7 +80,7 @@ export function mount(root, { asked, names, values, temperature }, learned) {
     });
     typing.textContent = name.value.length > 16 ? `${name.value.slice(0, 15)}…` : name.value;
     out.textContent = output.toFixed(1);
-    sum?.replaceChildren(...sumOf(weights, values, output.toFixed(1)));
+    sum?.replaceChildren(...sumOf(weights, values, output.toFixed(1), 0.01));
     const others = learned && shared(trigramScores(name.value, names)), two = (x) => x.toFixed(2);
     say(sentence(name.value, names, scores, weights, output, by?.value && others), names.map((one, i) => (learned ? [one, two(others[i]), by.value ? two(weights[i]) : "–", values[i]] : [one, rows[i].score.textContent, two(weights[i]), values[i]])));
   }
