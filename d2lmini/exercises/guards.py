@@ -1,5 +1,6 @@
 """Run a learner's function so that a check is fair: time, output, random numbers, settings."""
 
+import dis
 import gc
 import io
 import pickle
@@ -111,9 +112,18 @@ def _clock_at_every_step(deadline: Deadline) -> Iterator[None]:
 
     def look(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
         frame.f_trace_opcodes = True  # a loop on one line may make no event of its line
-        if (why := deadline.passed()) and not swallowed(frame):
+        if (why := deadline.passed()) and lets_in(frame) and not swallowed(frame):
             raise TimeUpError(why)
         return look
+
+    def lets_in(frame: FrameType) -> bool:
+        """Tell whether Python itself lets an interrupt in here: a function begins or a loop turns.
+
+        Raised as an ``except`` begins or ends, it would leave that block's error for the one being
+        handled, and each later error would be said to come from it.
+        """
+        step, how = frame.f_code.co_code[frame.f_lasti :][:2]
+        return "JUMP_BACKWARD" in dis.opname[step] or (dis.opname[step], how) == ("RESUME", 0)
 
     sys.settrace(look)
     try:

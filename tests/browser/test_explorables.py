@@ -34,14 +34,20 @@ CUT = """root => [...root.querySelectorAll('select')].filter(menu => {
         .filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent))"""
 # How much of the page it takes, with the figure before it, in whose place it may draw.
 ROOM = "root => root.offsetHeight + (root.previousElementSibling?.offsetHeight ?? 0)"
-# Those that have not the size of words in figures, in pixels; results are larger.
-OF_ANOTHER_SIZE = """wanted => [...document.querySelectorAll('.ex-drawing svg text')].map(text => {
-    const drawing = text.ownerSVGElement;
-    const scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
-    return [text.textContent, parseFloat(getComputedStyle(text).fontSize) * scale,
-        text.matches('.ex-large, .ex-typed')];
-}).filter(([words, size, result]) => words
-    && (result ? size < wanted : Math.abs(size - wanted) > .3))"""
+# Those that have not the size of words in figures, in pixels; results are larger. A drawing is
+# measured, and drawn anew, some frames after its place has changed.
+OF_ANOTHER_SIZE = """async wanted => {
+    const others = () => [...document.querySelectorAll('.ex-drawing svg text')].map(text => {
+        const drawing = text.ownerSVGElement;
+        const scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+        return [text.textContent, parseFloat(getComputedStyle(text).fontSize) * scale,
+            text.matches('.ex-large, .ex-typed')];
+    }).filter(([words, size, result]) => words
+        && (result ? size < wanted : Math.abs(size - wanted) > .3));
+    const end = performance.now() + 5000;
+    while (others().length && performance.now() < end) await new Promise(requestAnimationFrame);
+    return others();
+}"""
 
 
 def opened(visit, name, **options):
@@ -297,7 +303,6 @@ def test_words_have_one_size_in_all_drawings(visit, page):
     for found in tab.locator("[data-explorable]").all():
         found.scroll_into_view_if_needed()
         expect(found).to_have_attribute("data-state", "ready")
-    tab.wait_for_timeout(200)  # they are measured after the next frame
     assert tab.evaluate(OF_ANOTHER_SIZE, 14) == []
 
 

@@ -140,6 +140,13 @@ def test_an_endless_loop_is_stopped(short, request, where, body):
     assert where != "without alarms" or sys.gettrace() is None
 
 
+def test_what_was_stopped_within_an_except_is_not_said_to_cause_later_errors(no_alarms, monkeypatch):
+    monkeypatch.setattr(grading, "SECONDS", 0.01)
+    for _ in range(60):  # each is stopped at a step of its own
+        grade(answer(ENDLESS[1]))
+        assert sys.exc_info() == (None, None, None)
+
+
 def test_what_runs_at_a_garbage_collection_does_not_swallow_the_end(short, no_alarms):
     """Nearly all of the time passes in it, so that its end comes there as well."""
 
