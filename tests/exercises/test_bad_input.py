@@ -140,7 +140,7 @@ def test_an_endless_loop_is_stopped(short, request, where, body):
     assert where != "without alarms" or sys.gettrace() is None
 
 
-def test_what_was_stopped_within_an_except_is_not_said_to_cause_later_errors(no_alarms, monkeypatch):
+def test_what_was_stopped_within_an_except_causes_no_later_error(no_alarms, monkeypatch):
     monkeypatch.setattr(grading, "SECONDS", 0.01)
     for _ in range(60):  # each is stopped at a step of its own
         grade(answer(ENDLESS[1]))
