@@ -48,7 +48,6 @@ def test_names_are_listed_at_once_and_nothing_is_loaded(run):
     ("code", "shown"),
     [
         ("print('secret < 1')", "secret &lt; 1"),
-        ("'sec' + 'ret'", "secret"),
         (DRAWN, "d2lmini-figure"),
         ("print('secret'); 1 / 0", "secret"),
     ],
@@ -70,12 +69,4 @@ def test_an_error_is_seen_and_what_follows_is_as_ever(run):
 def test_help_can_be_read(run):
     said = run.client.inspect("d2lmini.attention", reply=True, timeout=60)["content"]["data"]
     text = said["text/plain"]
-    assert "query: array" in text and "= scaled_dot_product_score" in text
-    assert " at 0x" not in text and "~A" not in text
-
-
-def test_a_changed_name_of_an_exercise_is_one_line(run):
-    code = "from d2lmini.exercises import check\n@check\ndef cosine(query, key): ..."
-    ((kind, content),) = run(code)
-    assert kind == "error" and len(content["traceback"]) == 1
-    assert "did you mean 'cosine_scores'?" in content["traceback"][0]
+    assert "query: array" in text and " at 0x" not in text and "~A" not in text
