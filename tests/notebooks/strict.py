@@ -26,9 +26,8 @@ ROUNDING = 2  # levels of 255 by which a pixel may differ from machine to machin
 IMAGES = ("image/png", "image/jpeg")
 DRAWN = ("image/svg+xml", "text/html")  # the other forms of a figure
 HOW_TO_MEND = """\
-Where a cell fails that is run again, two cells use one name for two things, or a cell changes what
-it is given. Give each thing a name of its own, make what is changed in the cell that changes it,
-and call a learner's function `my_…`."""
+Two cells use one name for two things, or a cell changes what it is given: give each thing a name of
+its own, make what is changed in the cell that changes it, call a learner's function `my_…`."""
 
 
 def defects(text: str) -> list[str]:
@@ -136,11 +135,7 @@ def unlike(where: str, new, old) -> str:
 
 
 class Asked(pytest.Item):
-    """One more test of a notebook, besides its cells: it fails with what a function finds."""
-
-    def __init__(self, *, look, **more):
-        super().__init__(**more)
-        self.look = look
+    """One more test of a notebook, besides its cells: it fails with what `look` finds."""
 
     def runtest(self):
         if found := self.look():
@@ -199,12 +194,6 @@ def play(file, cells: list) -> list[str]:
     if left := sorted(path.name for path in file.folder.iterdir()):
         found.append(f"a notebook leaves no files behind: {', '.join(left)}")
     return [*found, HOW_TO_MEND] if found else []
-
-
-def used(file) -> float:
-    """Return the seconds of a processor that a notebook has used."""
-    times = psutil.Process(file.kernel.km.provisioner.pid).cpu_times()
-    return times.user + times.system
 
 
 def stamp(config, path: Path) -> Path | None:
@@ -268,7 +257,9 @@ def pytest_configure(config):
         """Look at the stored file first; one that cannot be read must not stop the others."""
 
         def asked(name, look):
-            return Asked.from_parent(self, name=name, look=look)
+            item = Asked.from_parent(self, name=name)
+            item.look = look
+            return item
 
         self.left, self.stamp = set(), stamp(self.config, self.path)
         wanted = "" if "again" in self.config.option.markexpr else ".again"
@@ -329,9 +320,10 @@ def pytest_configure(config):
 
     def time_it(self):
         """Note the seconds of a processor that a cell has used."""
-        before = used(self.parent)
+        kernel = psutil.Process(self.parent.kernel.km.provisioner.pid)
+        before = sum(kernel.cpu_times()[:2])
         runtest(self)
-        self.seconds = used(self.parent) - before
+        self.seconds = sum(kernel.cpu_times()[:2]) - before
 
     nbval.kernel.RunningKernel.execute_cell_input = execute
     file.collect, file.get_kernel_message = collect_strictly, keep_message

@@ -100,7 +100,6 @@ UNREADABLE = [  # as a merge, an editor or a program may leave it (MyST-NB#492),
     (notebook(MARKDOWN, nbformat_minor="5"), "at nbformat_minor"),
     (notebook({**MARKDOWN, "source": None}), "at cells 0"),
     (notebook({**CODE, "outputs": [{}]}), "at cells 0"),
-    (notebook({**MARKDOWN, "id": "a b"}), "at cells 0 id"),
     (notebook({**MARKDOWN, "id": "a"}, {**CODE, "id": "a"}), "two cells of the id 'a'"),
     (notebook({**CODE, "source": "'\ud83d'"}), "cell 0 holds half of a character"),
 ]

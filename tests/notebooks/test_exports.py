@@ -35,6 +35,7 @@ def test_links_on_an_exported_page_lead_to_its_places_or_to_the_book(path, tmp_p
     here = {link[1:] for link in linked if link.startswith("#")}
     assert here and here <= set(re.findall(r'id="([^"]+)"', page))
     assert [link for link in linked if not link.startswith(("#", "http", BOOK))] == []
+    assert "this kernel is Python" not in page, "code that the book folds"
     assert any(link.startswith(f"{BOOK}/chapters/") for link in linked)
 
 

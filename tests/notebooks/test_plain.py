@@ -187,7 +187,6 @@ def test_what_is_not_plain_is_named_and_nothing_is_said_of_what_is_right():
     [
         (loose_captions, ["code:draw()", "**Figure 1.1.** A.\n\nMore text."]),
         (loose_captions, ["code:draw()", "Text.", "**Figure 1.1.** A."]),
-        (loose_captions, ["code:draw()", "**Figure 1.1** A."]),
         (bad_opening, ["# A\n\nNo question.", "**Figure 1.1.** A."]),
         (bad_opening, [OPENING, "word " * 250, "**Figure 1.1.** A."]),
     ],
