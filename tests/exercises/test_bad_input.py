@@ -292,24 +292,6 @@ def test_a_diagnosis_is_given_only_where_a_known_mistake_does_the_same(name, fn,
     assert result.status in ("wrong", "error") and result.mistake == mistake, result
 
 
-CHECKED = "def check(fn):\n    found.append(grade(fn))\n    return fn\n@check\n"
-SELF = """
-def softmax(scores):
-    if len(scores) > 1:
-        return np.concatenate([softmax(scores[:1]), softmax(scores[1:])])
-    e = np.exp2(scores - scores.max())
-    return e / e.sum()
-"""
-
-
-def test_an_answer_may_call_itself_before_python_has_bound_its_name():
-    space = {"np": np, "grade": grade, "found": []}
-    exec(CHECKED + SELF, space)
-    assert space["found"][0].status == "pass", space["found"][0]
-    grade(space.pop("softmax"))
-    assert "softmax" not in space, "the name is as it was before the check"
-
-
 # The settings of the session: how each is changed, and how it is looked at
 
 SETTINGS = {
@@ -362,6 +344,7 @@ BUFFER = "super(OneHead, self).__init__()\n        self.register_buffer('eye', t
 STUB = ONE_HEAD[: ONE_HEAD.index("    def forward")] + "    def forward(self, x):\n        ..."
 NO_MODULE = "class OneHead:\n    def __init__(self, *sizes): self.forward = 1"
 PARAMETERS = "missing w_q.weight (1, 2); not asked for query_layer.weight (1, 2)"
+CHECKED = "def check(fn):\n    found.append(grade(fn))\n    return fn\n@check\n"
 MODULES = [  # what is changed in the solution, and what is said
     ("w_q", "query_layer", "error", PARAMETERS),
     ("super().__init__()", BUFFER, "pass", "correct"),
@@ -381,6 +364,9 @@ def test_what_is_said_of_a_module(old, new, status, words):
     exec("import torch\nfrom torch import nn\n" + CHECKED + text[at:], space)
     (result,) = space["found"]
     assert result.status == status and words in result.head, result
+    module, space["OneHead"] = space["OneHead"], None
+    grade(module)
+    assert space["OneHead"] is None, "the name is as it was before the check"
 
 
 @needs_torch

@@ -44,11 +44,7 @@ def test_what_holds_on_every_input_is_said(change, says):
          "    e = np.exp((s := query @ k.T / key.shape[1] ** 0.5) - s.max())\n"
          "    return e / e.sum() @ v, v, k",
          "You returned keys and values in each other's place."),
-        # What gives nan whatever the numbers are, and two slips at once.
-        ("attend_to_others(x)",
-         "s = x @ x.T / x.shape[1] ** 0.5\n    np.fill_diagonal(s, np.inf)\n"
-         "    e = np.exp(s - s.max(1)[:, None])\n"
-         "    return e / e.sum(1)[:, None] @ x if len(x) > 1 else 0 * x", grading.OF_NAN),
+        # Two slips at once.
         ("moved_tokens(x, w_q, w_k, w_v, steps)",
          "for _ in range(steps + 1):\n        x = x - (x @ w_q) @ (x @ w_k).T @ (x @ w_v)\n"
          "    return x", ""),
