@@ -46,6 +46,7 @@ test: .venv/installed  ## run every test: also the built book, a browser, the in
 
 weekly: .venv/installed-lab  ## run what takes long and seldom finds anything (tests/README.md)
 	@$(PYTEST) -m weekly
+	@$(PYTEST) chapters --costly inf
 
 stable: .venv/installed  ## run the notebooks on other CPU kernels: the stored outputs must hold
 	@for cpu in default avx2; do echo "CPU kernels: $$cpu"; \

@@ -10,11 +10,7 @@ An explorable of a notebook comes after the cell that `PLACES` names.
 """
 
 import doctest
-import html
-import json
-import math
 import re
-from functools import cache
 from pathlib import Path
 
 from chapter import captioned, drawn_caption
@@ -114,7 +110,7 @@ class Written(Made):
         """Write it."""
         if self.name == "explorable":
             self.function(explorables)
-            text = written(self.arguments[0])
+            text = explorables.written(self.arguments[0])
         else:
             text = f'<div class="picture">{self.function(pictures)()}</div>'
         return [nodes.raw("", text, format="html")]
@@ -122,50 +118,6 @@ class Written(Made):
 
 DIRECTIVES = {"drawing": Drawing, "result": Result, "facts": Facts}
 DIRECTIVES |= {"explorable": Written, "picture": Written}
-
-
-@cache
-def start(name: str) -> explorables.Start:
-    """Return what an explorable starts from; some take a second to work out."""
-    return getattr(explorables, name)()
-
-
-def written(name: str) -> str:
-    """Return an explorable as it stands in a page before its script has run."""
-    one = start(name)
-
-    def weight_of(cells: list) -> str:  # what its bar shows where no script runs
-        return f' style="--w:{cells[one.bars]}"' if one.bars is not None else ""
-
-    settings = html.escape(json.dumps(one.settings, ensure_ascii=False, separators=(",", ":")))
-    head = "".join(f'<th scope="col">{html.escape(str(cell))}</th>' for cell in one.head)
-    rows = "".join(
-        f'<tr{weight_of(others)}><th scope="row">{html.escape(str(first))}</th>'
-        + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in others)
-        + "</tr>"
-        for first, *others in one.rows
-    )
-    replaces = f' data-replaces="{one.replaces}"' if one.replaces else ""
-    width, height = one.size
-    style = f"--shape:{width}/{height};--most:{1.25 * width:.0f}px;"
-    style += f"--narrow:{one.controls};--wide:{(one.controls + 1) // 2}"
-    style += f";--tall:{one.tall}px" if one.tall else ""
-    invites = f'<span class="invites">{html.escape(one.invites)}</span>'
-    says = html.escape(one.says.removesuffix(one.invites)) + invites
-    drawing = "" if one.replaces else '<div class="ex-drawing"></div>'
-    asked = f'<caption>query: <span class="query">{html.escape(one.asked)}</span></caption>'
-    gives = "".join(f'<td class="output-word">{cell}</td>' for cell in one.gives)
-    gives = f'<tfoot><tr><th scope="row" class="output-word">output</th>{gives}</tr></tfoot>'
-    return (
-        f'<div class="explorable ex-{name}" data-explorable="{name}"{replaces} '
-        f'data-settings="{settings}" role="group" aria-label="{one.title}" style="{style}">'
-        f'<p class="ex-title">{one.title}</p>{drawing}'
-        f'<div class="ex-controls"></div><p class="ex-says">{says}</p>'
-        '<details class="ex-fold" open><summary>Show the numbers</summary>'
-        f'<table class="ex-numbers">{asked if one.asked else ""}<thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody>{gives if one.gives else ''}</table>"
-        "</details></div>"
-    )
 
 
 def place_explorables(document: nodes.document, env) -> None:
@@ -193,19 +145,15 @@ def place_explorables(document: nodes.document, env) -> None:
                     f"<figcaption>{says}</figcaption></figure>"
                 )
             else:
-                drawn = written(name)
+                drawn = explorables.written(name)
             node.parent.insert(place, nodes.raw("", drawn, format="html"))
 
 
-WIDE, LEFT = 230, 8  # of a dot plot, in pixels, and where its scale begins
 SIZES = ("S", "M", "L", "X")  # the inputs of a table of ratios, each a column and a larger dot
 
 
 def plot_ratios(document: nodes.document, env) -> None:
-    """Draw the ratios of each row as dots, the larger the input the larger the dot.
-
-    All tables of the page have one scale, which the head of each shows.
-    """
+    """Draw the ratios of each row as dots beside them, on one scale for all tables of the page."""
     if env.docname != "chapters/measured":
         return
     found = {}
@@ -213,31 +161,15 @@ def plot_ratios(document: nodes.document, env) -> None:
         head, *rows = table.findall(nodes.row)
         if all(entry.astext() in SIZES for entry in head[1:]):
             found[table] = head, rows, [[float(e.astext()) for e in row[1:]] for row in rows]
-    every = [x for *_, ratios in found.values() for row in ratios for x in row]
-    low, high = min([1, *every]), max([1, *every])
-
-    def place(ratio: float) -> float:
-        return LEFT + (WIDE - 2 * LEFT) * math.log(ratio / low) / (math.log(high / low) or 1)
-
-    def drawn(parts: str) -> nodes.entry:
-        svg = f'<svg class="dots" viewBox="0 0 {WIDE} 24" aria-hidden="true">{parts}</svg>'
-        return nodes.entry("", nodes.raw("", svg, format="html"))
-
-    ticks = [tick for tick in (0.5, 1, 2, 4, 8) if low <= tick <= high]
-    scale = "".join(f'<text x="{place(tick):.1f}" y="18">{tick:g}</text>' for tick in ticks)
-    lines = "".join(f'<path d="M{place(tick):.1f} 0V24"/>' for tick in ticks)
+    dots = pictures.Dots([x for *_, ratios in found.values() for row in ratios for x in row])
     for table, (head, rows, ratios) in found.items():
         (group,) = table.findall(nodes.tgroup)
         group.insert(0, nodes.colspec(colwidth=1))
         group["cols"] += 1
-        head += drawn(scale)
-        sizes = [SIZES.index(entry.astext()) for entry in head[1:-1]]
-        for row, numbers in zip(rows, ratios, strict=True):
-            dots = "".join(
-                f'<circle cx="{place(x):.1f}" cy="12" r="{2.5 + 1.25 * size:g}"/>'
-                for x, size in zip(numbers, sizes, strict=True)
-            )
-            row += drawn(lines + dots)
+        sizes = [SIZES.index(entry.astext()) for entry in head[1:]]
+        drawn = [dots.scale(), *(dots.row(numbers, sizes) for numbers in ratios)]
+        for row, svg in zip([head, *rows], drawn, strict=True):
+            row += nodes.entry("", nodes.raw("", svg, format="html"))
 
 
 def load_explorables(app, pagename, templatename, context, doctree) -> None:
@@ -261,5 +193,7 @@ def write_explorables(app, out: Path) -> None:
             entry = 'import { start } from "./mount.mjs";\n' + "".join(imports)
             entry += f"start({{ {', '.join(names)} }});\n"
             (folder / f"on-{page.stem}.mjs").write_text(joined(MODULES, entry), "utf8")
-        for file, content in (pair for name in names for pair in start(name).files.items()):
+        for file, content in (
+            pair for name in names for pair in explorables.start(name).files.items()
+        ):
             (folder / file).write_bytes(content)

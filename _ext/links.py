@@ -94,25 +94,6 @@ def add_back_links(app, pagename, templatename, context, doctree) -> None:
     context["body"] = body
 
 
-def keep_addresses(app, doctree: nodes.document, docname: str) -> None:
-    """Give each row of the list of names the identifiers of what it names, and of its methods.
-
-    Before each module had its page, all names stood there, so a link to `api.html#d2lmini.softmax`
-    still leads to that name: its row, which leads on.
-    """
-    if docname != LIST:
-        return
-    objects = app.env.get_domain("py").objects
-    for row in doctree.findall(nodes.row):
-        for link in row.findall(nodes.reference):
-            name = link.get("reftitle", "")
-            row[0]["ids"] += [
-                entry.node_id
-                for one, entry in objects.items()
-                if (one == name or one.startswith(f"{name}.")) and not entry.aliased
-            ]
-
-
 def lead_back(app, pagename, templatename, context, doctree) -> None:
     """Let a page of sources lead to where each name is described: where a reader imports it from.
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 from docutils import nodes
-from face import with_face
-from letters import DESK, PHONE, lettered
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 import d2lmini
+from lettering.face import with_face
+from lettering.letters import DESK, PHONE, lettered
 
 LIBRARY = Path(d2lmini.__file__).parent / "plotting"
 SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry with them

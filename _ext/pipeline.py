@@ -2,7 +2,7 @@
 
 Sphinx calls what is connected to each of its events. All that this book connects stands here: the
 events in the order in which they come, and what is done at each, one after the other, after the
-steps of other extensions. `live_cells` and `theme/` are the book's too, and know nothing of this.
+steps of other extensions. `live_cells`, `lettering` and `theme/` know nothing of this.
 """
 
 from functools import partial
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import chapter
 import content
-import face
 import finding
 import katexmath
 import links
@@ -22,6 +21,8 @@ import refused
 import upstream
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from lettering import face
 
 # For which builders: pages, or all of them as one for paper, or any.
 HTML, BOTH, ANY = ("html",), ("html", "singlehtml"), ()
@@ -47,7 +48,6 @@ STEPS = [
     ("write", BOTH, katexmath.keep_marks),
     ("write", BOTH, page.box_tables),
     ("doctree-resolved", BOTH, refused.require_descriptions),
-    ("doctree-resolved", HTML, links.keep_addresses),
     ("doctree-resolved", BOTH, chapter.name_kinds),
     # The page as HTML: first its text, then what is loaded with it.
     ("html-page-context", BOTH, page.mend_text),

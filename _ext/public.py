@@ -95,20 +95,18 @@ def describe(app, pagename, templatename, context, doctree) -> None:
 def changed(root: Path, path: str) -> str:
     """Return the day on which a file was last changed, if git knows it.
 
-    A shallow clone does not: there all files seem to be as old as its oldest commit. The
-    variables of git may be about another repository (in a hook they are); a path is no pattern.
+    A shallow clone does not: there all files seem to be as old as its oldest commit. In a hook the
+    variables of git are about another repository, and a path is no pattern.
     """
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
     def git(*arguments: str) -> str:
         command = ["git", "--literal-pathspecs", *arguments]
-        done = subprocess.run(command, cwd=root, env=ours, capture_output=True, text=True)
-        return "" if done.returncode else done.stdout.strip()
+        return subprocess.run(command, cwd=root, env=ours, capture_output=True, text=True).stdout
 
     try:
-        if git("rev-parse", "--is-shallow-repository") != "false":
-            return ""
-        return git("log", "-1", "--no-show-signature", "--format=%cs", "--", path)
+        whole = git("rev-parse", "--is-shallow-repository").strip() == "false"
+        return git("log", "-1", "--format=%cs", "--", path).strip() if whole else ""
     except OSError:  # there is no git
         return ""
 

@@ -22,12 +22,12 @@ from matplotlib.patches import Rectangle
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "chapters" / "_static" / "card.png"
 sys.path.append(str(ROOT))
-from _ext.face import unpacked  # noqa: E402
+from lettering.face import unpacked  # noqa: E402
 
 WIDTH, HEIGHT, DPI = 1200, 630, 100  # what other sites expect
 ASKED, PEOPLE = "alise marlo", 5  # the lookup of the first page, and how many rows of it
 PAGE = "#fffdf9"  # of theme.css
-CUTS = {  # as the cuts of drawings in _ext/face.py, and one for the title
+CUTS = {  # as the cuts of drawings in lettering/face.py, and one for the title
     "text": ("Serif", {"opsz": 24, "wght": 400}),
     "bold": ("Serif", {"opsz": 24, "wght": 600}),
     "title": ("Serif", {"opsz": 60, "wght": 600}),

@@ -42,7 +42,7 @@ ALL = (
     Vendored("KaTeX", "_ext/**/katex/README.md", r"# KaTeX (\S+)", "katex"),
     Vendored("MiniSearch", "_ext/**/minisearch/README.md", r"# MiniSearch (\S+)", "minisearch"),
     *(
-        Vendored(name, "_ext/**/face/README.md", rf"{package}` (\S+?)[.,]?\s", package, "pip")
+        Vendored(name, "lettering/fonts/README.md", rf"{package}` (\S+?)[.,]?\s", package, "pip")
         for name, package in (
             ("Source Serif", "fontpkg-source-serif-4"),
             ("Source Code", "fontpkg-source-code-pro"),

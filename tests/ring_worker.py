@@ -90,17 +90,6 @@ def equal_to_one_process(rank, size, group):
     return found
 
 
-def among_some(rank, size):
-    """Return the difference in a ring of some of the ranks, not in their own order of numbers."""
-    members = [size - 1, 0]
-    group = distributed.new_group(members)
-    if rank not in members:
-        return {}
-    shapes, place = CASES["causal"][:3], distributed.get_rank(group)
-    far = largest_differences(shapes, True, None, torch.float64, place, 2, group)
-    return {"a group": far / CLOSE[torch.float64]}
-
-
 def complaint(call):
     """Return the error that a call raises."""
     try:
@@ -116,15 +105,12 @@ def disagreements(rank, size, group):
     odd = rank == size - 1
     x, wide = numbers(0, 2, 4, 6), numbers(0, 2, 4, 7)
     calls = {
-        "wider value": lambda: attend(x.float(), x.float(), x if odd else x.float()),
         "dtype": lambda: attend(*[x.float() if odd else x] * 3),
         "width": lambda: attend(*[wide if odd else x] * 3),
         "heads": lambda: attend(*[x[:1] if odd else x] * 3),
         "causal": lambda: attend(x, x, x, causal=odd),
         "slices": lambda: attend(*[x[:, : 3 if odd else 4]] * 3, causal=True),
-        "gradient": lambda: attend(x.clone().requires_grad_(odd), x, x),
         "a list": lambda: attend(x.tolist() if odd else x, x, x),
-        "one value too few": lambda: attend(x, x, x[:, 1:] if odd else x),
     }
     return {name: complaint(call) for name, call in calls.items()}
 
@@ -228,7 +214,6 @@ def main():
                     "memory": memory(rank, size, group) if size == max(SIZES) else None,
                     "silent": a_silent_rank(rank, size, impatient, folder),
                 }
-        found["among some"] = among_some(rank, size)
         write()
         found["ended"] = a_rank_that_ends(rank, size)
     except BaseException:

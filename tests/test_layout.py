@@ -42,7 +42,14 @@ def test_every_folder_has_its_line():
     said = set(re.findall(r"`([\w./]+)/`", PAGE))
     listed = subprocess.check_output(["git", "ls-files"], cwd=layout.ROOT, text=True).splitlines()
     parts = [PurePosixPath(line).parts[:-1] for line in listed]
-    listed_too = ("d2lmini", "_ext", "live_cells", "scripts", "chapters")  # the folders in them
+    listed_too = (
+        "d2lmini",
+        "_ext",
+        "lettering",
+        "live_cells",
+        "scripts",
+        "chapters",
+    )  # the folders in them
     inner = {"/".join(part[:2]) for part in parts if len(part) > 1 and part[0] in listed_too}
     assert inner | {part[0] for part in parts if part} <= said
 

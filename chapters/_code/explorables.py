@@ -6,6 +6,8 @@ does), and the sentence that says what is seen. All of these come from `d2lmini`
 modules with it, and their first sentences with the ones from here.
 """
 
+import html
+import json
 import string
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -567,3 +569,50 @@ def museum() -> Start:
     head = ("query", "1", "2", "3", "4", "sum")
     title = "Switch a mistake on"
     return Start(title, settings, head, rows, says, (540, 211), 2, tall=470)
+
+
+# --- as they stand in a page ---
+
+
+@cache
+def start(name: str) -> Start:
+    """Return what an explorable starts from; some take a second to work out."""
+    return globals()[name]()
+
+
+def written(name: str) -> str:
+    """Return an explorable as HTML, as it stands in a page before its script has run."""
+    one = start(name)
+
+    def weight_of(cells: list) -> str:  # what its bar shows where no script runs
+        return f' style="--w:{cells[one.bars]}"' if one.bars is not None else ""
+
+    settings = html.escape(json.dumps(one.settings, ensure_ascii=False, separators=(",", ":")))
+    head = "".join(f'<th scope="col">{html.escape(str(cell))}</th>' for cell in one.head)
+    rows = "".join(
+        f'<tr{weight_of(others)}><th scope="row">{html.escape(str(first))}</th>'
+        + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in others)
+        + "</tr>"
+        for first, *others in one.rows
+    )
+    replaces = f' data-replaces="{one.replaces}"' if one.replaces else ""
+    width, height = one.size
+    style = f"--shape:{width}/{height};--most:{1.25 * width:.0f}px;"
+    style += f"--narrow:{one.controls};--wide:{(one.controls + 1) // 2}"
+    style += f";--tall:{one.tall}px" if one.tall else ""
+    invites = f'<span class="invites">{html.escape(one.invites)}</span>'
+    says = html.escape(one.says.removesuffix(one.invites)) + invites
+    drawing = "" if one.replaces else '<div class="ex-drawing"></div>'
+    asked = f'<caption>query: <span class="query">{html.escape(one.asked)}</span></caption>'
+    gives = "".join(f'<td class="output-word">{cell}</td>' for cell in one.gives)
+    gives = f'<tfoot><tr><th scope="row" class="output-word">output</th>{gives}</tr></tfoot>'
+    return (
+        f'<div class="explorable ex-{name}" data-explorable="{name}"{replaces} '
+        f'data-settings="{settings}" role="group" aria-label="{one.title}" style="{style}">'
+        f'<p class="ex-title">{one.title}</p>{drawing}'
+        f'<div class="ex-controls"></div><p class="ex-says">{says}</p>'
+        '<details class="ex-fold" open><summary>Show the numbers</summary>'
+        f'<table class="ex-numbers">{asked if one.asked else ""}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody>{gives if one.gives else ''}</table>"
+        "</details></div>"
+    )

@@ -332,3 +332,40 @@ def chapter_10() -> str:
     return svg(
         112, 84, dots, asks, f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="var(--query)"/>'
     )
+
+
+class Dots:
+    """Ratios as dots, the larger the input the larger the dot, on one scale for all of a page."""
+
+    WIDE, LEFT = 230, 8  # pixels, and where the scale begins
+
+    def __init__(self, ratios: list[float]) -> None:
+        self.low, self.high = min([1, *ratios]), max([1, *ratios])
+        self.ticks = [tick for tick in (0.5, 1, 2, 4, 8) if self.low <= tick <= self.high]
+
+    def place(self, ratio: float) -> float:
+        """Return where a ratio stands."""
+        share = math.log(ratio / self.low) / (math.log(self.high / self.low) or 1)
+        return self.LEFT + (self.WIDE - 2 * self.LEFT) * share
+
+    def drawn(self, parts: list[str]) -> str:
+        """Return one line of the plot."""
+        svg = f'<svg class="dots" viewBox="0 0 {self.WIDE} 24" aria-hidden="true">'
+        return f"{svg}{''.join(parts)}</svg>"
+
+    def scale(self) -> str:
+        """Draw the numbers of the scale."""
+        return self.drawn(
+            [f'<text x="{self.place(tick):.1f}" y="18">{tick:g}</text>' for tick in self.ticks]
+        )
+
+    def row(self, ratios: list[float], sizes: list[int]) -> str:
+        """Draw the dots of a row."""
+        lines = [f'<path d="M{self.place(tick):.1f} 0V24"/>' for tick in self.ticks]
+        return self.drawn(
+            lines
+            + [
+                f'<circle cx="{self.place(x):.1f}" cy="12" r="{2.5 + 1.25 * size:g}"/>'
+                for x, size in zip(ratios, sizes, strict=True)
+            ]
+        )

@@ -1,6 +1,6 @@
 """Fonts that were cut are kept, and a kept one is what would be cut."""
 
-from _ext import face
+from lettering import face
 
 LETTERS = frozenset("abc")
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 
-from _ext.letters import lettered
 from d2lmini.plotting import show_figure
+from lettering.letters import lettered
 
 PLACES = {  # what is drawn: where it is anchored, and how
     "two lines\nin the middle": {"ha": "center"},

@@ -123,7 +123,7 @@ WIDTHS = (1280, 1024, 768, 640, 320)
 # and back. The longest chapter sends 190,000 bytes, and asks 33 times, pictures included.
 MOST_BYTES, MOST_REQUESTS = 240_000, 36
 # Pixels of the words of a drawing: what one reads beside a text of 20 or 18, and not smaller than a
-# phone can show. Words that stand out are 17/14 of it, indices .85 (see _ext/letters.py).
+# phone can show. Words that stand out are 17/14 of it, indices .85 (see lettering/letters.py).
 WORDS = {1280: 14, 390: 12}
 PREVIEWED = "article :is(a[href*='glossary.html#'], a[href*='bibliography.html#'])"
 NO_PREVIEW = f"""() => {{
@@ -184,7 +184,7 @@ def test_each_page(visit, address, page, width, scheme):
     is_light_and_alone(seen, address)
     assert tab.evaluate("document.documentElement.dataset.theme") == scheme
     sizes = [WORDS[width] * one for one in (1, 17 / 14, 0.85)]
-    said = "the build sets words anew: see _ext/letters.py, and make room where they are cut"
+    said = "the build sets words anew: see lettering/letters.py, and make room where they are cut"
     assert tab.evaluate(WORDS_OF_DRAWINGS, sizes) == [], said
     said = "give it a larger width, or its panels another order, and see _wanted_side"
     assert tab.evaluate(BAD_DRAWINGS) == [], said

@@ -1,8 +1,5 @@
 """What is turned away at the door, alike in every function: kinds of arrays, and of numbers."""
 
-import inspect
-import warnings
-
 import numpy as np
 import pytest
 from comparing import dtype_name
@@ -35,16 +32,8 @@ def call(xp, function, **replaced):
     return getattr(d2lmini, function)(**{**arrays, **replaced})
 
 
-def test_no_function_of_scores_and_weights_is_left_out():
-    modules = [f"d2lmini.{name}" for name in ("attention", "kernels", "scores", "weights")]
-    public = [getattr(d2lmini, name) for name in d2lmini.__all__]
-    functions = {x.__name__ for x in public if inspect.isfunction(x) and x.__module__ in modules}
-    assert functions == FUNCTIONS.keys()
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_the_ones_are_good(xp, function):
-    call(xp, function)
+def test_no_score_is_left_out():
+    assert {name for name in d2lmini.__all__ if name.endswith("_score")} <= FUNCTIONS.keys()
 
 
 # One wrong kind for each argument: that it is checked. All kinds for one are in test_errors.py.
@@ -57,16 +46,10 @@ def test_each_argument_is_checked(function, name):
         call(np, function, **{name: [[1.0, 2.0]]})
 
 
-@pytest.mark.parametrize("function", [f for f, names in FUNCTIONS.items() if len(names) > 1])
-def test_numpy_and_pytorch_together_are_named(torch, function):
-    names = FUNCTIONS[function]
-    tensor = torch.ones(2 if names[-1] == "w_v" else TABLE)
-    with pytest.raises(TypeError) as error:
-        call(np, function, **{names[-1]: tensor})
-    for name in names[:-1]:
-        assert f"{name} (NumPy)" in str(error.value)
-    assert f"{names[-1]} (PyTorch)" in str(error.value)
-    assert "torch.from_numpy" in str(error.value)
+def test_numpy_and_pytorch_together_are_named(torch):
+    words = r"query \(NumPy\) and key \(NumPy\) and value \(PyTorch\); .*torch\.from_numpy"
+    with pytest.raises(TypeError, match=words):
+        call(np, "attention", value=torch.ones(TABLE))
 
 
 # Kinds that are accepted
@@ -97,14 +80,6 @@ def test_integers_and_booleans_count_as_the_default_float(xp, dtype):
     assert first(call(xp, "attention", query=ones)).dtype == xp.asarray(0.0).dtype
 
 
-def test_the_default_float_is_the_one_that_is_set(torch):
-    torch.set_default_dtype(torch.float64)
-    try:
-        assert d2lmini.softmax(torch.tensor([1, 2])).dtype == torch.float64
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
 def test_either_byte_order_and_arrays_mapped_from_a_file(tmp_path):
     expected = d2lmini.softmax(np.eye(3))
     for dtype in (">f4", ">f8"):
@@ -115,64 +90,39 @@ def test_either_byte_order_and_arrays_mapped_from_a_file(tmp_path):
     np.testing.assert_allclose(d2lmini.softmax(keys), expected)
 
 
-def test_parameters_are_tensors(torch):
-    parameter = torch.nn.Parameter(torch.ones(2, 2))
-    d2lmini.attention(parameter, parameter, parameter).output.sum().backward()
-    assert parameter.grad is not None
-
-
 # Tensors that are no plain tables of numbers
 
-NESTED = ("nested", r"x\.to_padded_tensor\(0\.0\), with padding_mask")
-OPAQUE = ("sparse or opaque", r"x\.to_dense\(\)")
-ODD = {
-    "sparse": (OPAQUE, lambda torch, x: x.to_sparse()),
-    "sparse rows": (OPAQUE, lambda torch, x: x.to_sparse_csr()),
-    "opaque": (OPAQUE, lambda torch, x: x.to_mkldnn()),
-    "nested": (NESTED, lambda torch, x: torch.nested.nested_tensor([x, x])),
-    "jagged": (NESTED, lambda torch, x: torch.nested.nested_tensor([x, x], layout=torch.jagged)),
-    "quantized": (
-        ("quantized", r"x\.dequantize\(\)"),
-        lambda torch, x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
-    ),
-}
 
-
-@pytest.mark.parametrize("words, make", ODD.values(), ids=ODD)
-def test_a_tensor_that_is_not_dense(torch, words, make):
+@pytest.mark.parametrize(
+    "kind, way_out",
+    [
+        ("sparse or opaque", r"to_dense\(\)"),
+        ("nested", r"to_padded_tensor\(0\.0\), with padding_mask"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype")
+def test_a_tensor_that_is_not_dense(torch, kind, way_out):
+    """Wherever arrays come in: as inputs, as a mask, as the example of a mask."""
     x = torch.ones(TABLE)
-    with warnings.catch_warnings():  # PyTorch warns that some are prototypes, or will go
-        warnings.simplefilter("ignore")
-        bad = make(torch, x)
-    said = rf"key must be a dense tensor, got a {words[0]} one; give {words[1]}"
-    with pytest.raises(TypeError, match=said):
-        call(torch, "attention", key=bad)
+    bad = x.to_sparse() if way_out.startswith("to_dense") else torch.nested.as_nested_tensor([x, x])
     calls = {
+        "key": lambda: call(torch, "attention", key=bad),
         "mask": lambda: d2lmini.attention(x, x, x, mask=bad),
-        "x": lambda: d2lmini.split_heads(bad, 2),
         "like": lambda: d2lmini.causal_mask(2, like=bad),
-        "lengths": lambda: d2lmini.padding_mask(bad, 2),
-        "key": lambda: d2lmini.KeyValueCache().append(bad, x),
-        "values": lambda: d2lmini.KeyValueStore(["a", "b"], bad),
-        "w_o": lambda: d2lmini.multi_head_attention(x, x, x, x, x, x, bad, num_heads=1),
         "query": lambda: d2lmini.MultiHeadAttention(2, 1)(bad),
-        "value": lambda: d2lmini.AdditiveAttention(2, 2, 2)(x, x, bad),
-        "x ": lambda: d2lmini.SelfAttention(2)(bad),
     }
     for name, bad_call in calls.items():
-        with pytest.raises(TypeError, match=f"{name.strip()} must be a dense tensor"):
+        said = rf"{name} must be a dense tensor, got a {kind} one; give x\.{way_out}"
+        with pytest.raises(TypeError, match=said):
             bad_call()
 
 
-@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
-@pytest.mark.parametrize("alone", [True, False])
-def test_floats_that_are_only_stored(torch, dtype, alone):
+def test_floats_that_are_only_stored(torch):
     """Also where all arguments are of that dtype."""
-    bad = torch.ones(TABLE).to(getattr(torch, dtype))
-    arguments = {"key": bad} if alone else {"query": bad, "key": bad, "value": bad}
-    words = rf"has dtype torch\.{dtype}, which only stores; .*\.float\(\)"
-    with pytest.raises(TypeError, match=words):
-        call(torch, "attention", **arguments)
+    bad = torch.ones(TABLE).to(torch.float8_e4m3fn)
+    for arguments in {"key": bad}, {"query": bad, "key": bad, "value": bad}:
+        with pytest.raises(TypeError, match=r"float8_e4m3fn, which only stores; .*\.float\(\)"):
+            call(torch, "attention", **arguments)
 
 
 # What the user has set for all of his program changes no number
@@ -199,13 +149,7 @@ def test_numpy_may_be_told_to_raise(function):
 
 
 def test_a_default_device_makes_no_difference(torch):
-    ones, vector = torch.ones(TABLE), torch.ones(2)
-    layer, x, lengths = d2lmini.MultiHeadAttention(4, 2), torch.ones(2, 3, 4), torch.tensor([0, 2])
+    x, lengths = torch.ones(2, 3, 4), torch.tensor([0, 2])
     with torch.device("meta"):
-        for function, names in FUNCTIONS.items():
-            arrays = {name: vector if name == "w_v" else ones for name in names}
-            assert first(getattr(d2lmini, function)(**arrays)).device.type == "cpu", function
         mask = d2lmini.padding_mask(lengths, 3) & d2lmini.causal_mask(3, like=x)
-        for need_weights in (False, True):
-            output = layer(x, mask=mask, causal=True, need_weights=need_weights).output
-            assert output.device.type == "cpu"
+        assert d2lmini.attention(x, x, x, mask=mask).output.device.type == "cpu"

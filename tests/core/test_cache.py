@@ -1,8 +1,5 @@
 """KeyValueCache by itself, on NumPy and PyTorch."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from comparing import dtype_name, each_dtype, in_words, random
@@ -36,9 +33,7 @@ def test_it_grows_by_what_it_is_given(xp):
     assert repr(cache) == "KeyValueCache(window=None), key (1, 7, 2), value (1, 7, 3)"
 
 
-@pytest.mark.parametrize(
-    "window, sinks", [*((w, 0) for w in (1, 2, 3, 10)), (1, 1), (2, 1), (3, 2), (2, 10)]
-)
+@pytest.mark.parametrize("window, sinks", [(1, 0), (3, 0), (10, 0), (1, 1), (3, 2), (2, 10)])
 @pytest.mark.parametrize(
     "counts", [[1] * 8, [4, 1, 1], [2, 3, 1, 4], [1, 9], [9, 2], [0, 3, 0, 3]], ids=str
 )
@@ -88,46 +83,23 @@ def test_a_window_does_not_hold_on_to_the_memory_of_a_long_prompt(xp):
         assert cache.key.untyped_storage().nbytes() == 2 * 2 * 8
 
 
-def test_it_can_be_copied_and_stored(xp):
-    cache = KeyValueCache(window=3)
-    cache.append(tokens(xp, 0, 2), tokens(xp, 0, 2))
-    for twin in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
-        twin.append(tokens(xp, 2, 1), tokens(xp, 2, 1))
-        assert (len(twin), len(cache), twin.window) == (3, 2, 3)
-
-
 # Another order of the batch, and bytes
 
 
-@pytest.mark.parametrize("kind", [list, tuple, np.asarray, "own"])
-@pytest.mark.parametrize("index", [[1, 0], [0, 0], [1], [1, 1, 0], []])
-def test_items_go_on_from_others(xp, index, kind):
-    cache = KeyValueCache(window=2)
+@pytest.mark.parametrize("index", [[1, 0], [1], [1, 1, 0], []])
+def test_items_go_on_from_others(xp, index):
     key, value = random(xp, 0, 2, 3, 3, 2), random(xp, 1, 2, 3, 3, 5)
-    cache.append(key, value)
-    given = xp.asarray(index, dtype=xp.int64) if kind == "own" else kind(index)
-    if kind is np.asarray:
-        given = given.astype(int)
-    cache.reorder(given)
-    assert tuple(cache.key.shape) == (len(index), 3, 2, 2)
-    assert tuple(cache.value.shape) == (len(index), 3, 2, 5)
-    for new, old in enumerate(index):
-        assert cache.key[new].tolist() == key[old, :, 1:].tolist()
-        assert cache.value[new].tolist() == value[old, :, 1:].tolist()
+    for given in (index, xp.asarray(index, dtype=xp.int64)):
+        cache = KeyValueCache(window=2)
+        cache.append(key, value)
+        cache.reorder(given)
+        assert tuple(cache.key.shape) == (len(index), 3, 2, 2)
+        assert tuple(cache.value.shape) == (len(index), 3, 2, 5)
+        for new, old in enumerate(index):
+            assert cache.key[new].tolist() == key[old, :, 1:].tolist()
+            assert cache.value[new].tolist() == value[old, :, 1:].tolist()
     key[...] = 0
     assert not index or cache.key.any()
-
-
-def test_a_search_goes_on_as_if_it_had_never_branched(xp):
-    """Decode four tokens; after two, both items go on from item 1."""
-    key, value = random(xp, 0, 2, 4, 3), random(xp, 1, 2, 4, 5)
-    cache = KeyValueCache()
-    cache.append(key[:, :2], value[:, :2])
-    cache.reorder([1, 1])
-    keys, values = cache.append(key[:, 2:], value[:, 2:])
-    for item in range(2):
-        assert keys[item].tolist() == [*key[1, :2].tolist(), *key[item, 2:].tolist()]
-        assert values[item].tolist() == [*value[1, :2].tolist(), *value[item, 2:].tolist()]
 
 
 @pytest.mark.parametrize(
@@ -135,11 +107,7 @@ def test_a_search_goes_on_as_if_it_had_never_branched(xp):
     [
         ([0, 2], ValueError, r"index\[1\] = 2 is no item of a batch of 2"),
         ([-1], ValueError, r"index\[0\] must be at least 0, got -1"),
-        ([0.0], TypeError, r"index\[0\] must be an integer, got float"),
         ([True, False], TypeError, r"index\[0\] must be an integer, got bool"),
-        ([[0]], TypeError, r"index\[0\] must be an integer, got list"),
-        (1, TypeError, "index must be a sequence of integers, got int"),
-        (np.int64(1), TypeError, "index must be a sequence of integers, got int64"),
         ("01", TypeError, "index must be a sequence of integers, got str"),
     ],
 )
@@ -156,16 +124,12 @@ def test_an_order_that_is_none(xp, index, kind, said):
     assert state(cache) == before
 
 
-@pytest.mark.parametrize("dtype, size", [("float16", 2), ("float32", 4), ("float64", 8)])
-def test_it_reports_its_bytes(xp, dtype, size):
+def test_it_reports_its_bytes(xp):
     cache = KeyValueCache(window=4)
     assert cache.nbytes == 0
     for count in range(6):
-        cache.append(
-            tokens(xp, count, 1, width=3, batch=(2,), dtype=dtype),
-            tokens(xp, count, 1, width=5, batch=(2,), dtype=dtype),
-        )
-        assert cache.nbytes == 2 * min(count + 1, 4) * (3 + 5) * size
+        cache.append(*(tokens(xp, 0, 1, width, (2,), "float16") for width in (3, 5)))
+        assert cache.nbytes == 2 * min(count + 1, 4) * (3 + 5) * 2
 
 
 # Errors leave the cache as it was
@@ -173,10 +137,8 @@ def test_it_reports_its_bytes(xp, dtype, size):
 
 BAD = {
     "another batch": ((2, 1, 2), (2, 1, 3), "key of shape (2, 1, 2) … holds (1, 2, 2)"),
-    "another width of keys": ((1, 1, 4), (1, 1, 3), "key of shape (1, 1, 4) … holds (1, 2, 2)"),
     "another width of values": ((1, 1, 2), (1, 1, 5), "value of shape (1, 1, 5) … (1, 2, 3)"),
     "more values than keys": ((1, 1, 2), (1, 2, 3), "each key needs one value, …(1, 1, 2)"),
-    "more axes": ((1, 1, 1, 2), (1, 1, 1, 3), "key of shape (1, 1, 1, 2) … (1, 2, 2)"),
     "a vector": ((2,), (3,), "key must have at least 2 axes …(2,)"),
     "a dtype": ((1, 1, 2), (1, 1, 3), "key has dtype …float32, the cache holds …float64"),
     "a library": ((1, 1, 2), (1, 1, 3), "all arrays must be of one kind, got "),

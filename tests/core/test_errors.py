@@ -1,6 +1,7 @@
 """What is turned away, and in which words: a call on each line, and what its error says.
 
-``z(2, 3)`` are zeros of this shape; in the words ``…`` stands for any others.
+``z(2, 3)`` are zeros of this shape; in the words ``…`` stands for any others. Each check stands
+here once for each function that makes it.
 """
 
 import numpy as np
@@ -12,7 +13,6 @@ import d2lmini
 VALUE_ERRORS = {
     # weights
     "softmax(z(2, 3, 4), axis=3)": "axis must be … 3 axes … got 3",
-    "softmax(z(2, 3, 4), axis=-4)": "axis must be … -3, got -4",
     "softmax(z())": "axis must be",
     "masked_softmax(z(2, 3, 4), axis=3)": "axis must be … 3 axes … got 3",
     "masked_softmax(z(2, 3, 5), yes(2, 5))": "mask of shape (2, 5) … (2, 3, 5)…padding_mask",
@@ -23,66 +23,68 @@ VALUE_ERRORS = {
     "additive_score(z(2, 3), z(4, 6), z(3, 5), z(3, 5), z(5))": "w_k must …(6, 5), got (3, 5)",
     "additive_score(z(2, 3), z(4, 6), z(3, 5), z(6, 5), z(5, 1))": "w_v must have shape …(5, 1)",
     "gaussian_score(z(1, 1), z(1, 1), width=0)": "width must be …, got 0",
-    "gaussian_score(z(1, 1), z(1, 1), width=nan)": "width must be …, got nan",
     "gaussian_score(z(1, 1), z(1, 1), width=10**400)": "width must be finite",
     "scaled_dot_product_score(z(1, 2), z(1, 2), scale=nan)": "scale must be finite, got nan",
-    "scaled_dot_product_score(z(1, 2), z(1, 2), scale=10**400)": "scale must be finite",
     # attention
     "attention(z(3), z(5, 4), z(5, 2))": "query must have at least 2 axes … query[None, :]",
-    "attention(z(3, 4), z(4), z(5, 2))": "key must have at least 2 axes … (4,); …key[None, :]",
-    "attention(z(3, 4), z(5, 4), z(5))": "value must have at least 2 axes …value[None, :]",
     "attention(z(3, 4), z(5, 4), z(6, 2))": "5 keys and 6 values",
     "attention(z(3, 4), z(5, 7), z(5, 2))": "got 4 and 7; project",
     "attention(z(2, 3, 4), z(4, 5, 4), z(4, 5, 2))": "query (2, 3, 4) and key (4, 5, 4) and value",
-    "attention(z(2, 3, 4), z(2, 5, 4), z(3, 5, 2))": "value (3, 5, 2)",
     "attention(*qkv, score=lambda q, k: k @ q.mT)": "score must return … (..., 3, 5), got (2, 5",
-    "attention(*qkv, score=lambda q, k: (q @ k.mT)[:, :1])": "score must return … got (2, 1, 5)",
     "attention(*[z(4, 2, 3)] * 3, score=lambda q, k: z(5, 2, 2))": (
         "score(query, key) (5, 2, 2) and value (4, 2, 3)"
     ),
     "attention(*qkv, score=cosine_score, scale=2.0)": (
         "scale = 2.0 is that of …lambda q, k: scale * score"
     ),
-    "attention(*qkv, score=cosine_score, bias=z(5, 3))": "bias of shape",
     **{
         f"attention(*qkv, mask=yes{shape})": (
             f"mask of shape {shape} does not broadcast to scores of shape (2, 3, 5); "
             "for per-sequence lengths…padding_mask(lengths, 5) … (batch, 1, 5)"
         )
-        for shape in [(2, 5), (5, 3), (4,), (2, 2, 3, 5), (3, 3, 5), (0, 5)]
+        for shape in [(2, 5), (5, 3), (2, 2, 3, 5), (0, 5)]
+    },
+    **{
+        f"{function}({given})": said
+        for function in ("attention", "tiled_attention")
+        for given, said in [
+            ("z(4, 3, 2), *[z(3, 5, 2)] * 2, enable_gqa=True", "query heads = 4 … heads = 3"),
+            ("z(2, 3, 2), z(2, 5, 2), z(1, 5, 2), enable_gqa=True", "key has 2 heads and value 1"),
+            ("z(4, 3, 2), *[z(5, 2)] * 2, enable_gqa=True", "key must be (..., heads, n, d), got"),
+            ("z(4, 3, 2), *[z(2, 5, 2)] * 2", "or the heads grouped: enable_gqa=True"),
+        ]
+    },
+    **{
+        f"{function}(*qkv, {given})": said
+        for function in ("attention", "tiled_attention")
+        for given, said in [
+            ("bias=z(5, 3)", "bias of shape (5, 3) does not broadcast to scores"),
+            ("bias=z(1, 1, 1, 3, 5)", "bias of shape (1, 1, 1, 3, 5) does not broadcast"),
+            ("scale=inf", "scale must be finite, got inf"),
+        ]
     },
     # masks
     "causal_mask(-1, like=z(0))": "num_queries must be at least 0, got -1",
     "causal_mask(2**63, 2, like=z(0))": "num_queries must be at most 9223372036854775807",
-    "sinusoidal_positions(2, 10**30, like=z(0))": "dim must be at most 9223372036854775807",
-    "causal_mask(2, -3, like=z(0))": "num_keys must be at least 0, got -3",
     "sliding_window_mask(2, window=0, like=z(0))": "window must be at least 1, got 0",
     "padding_mask(i([1, 5]), 4)": "lengths[1] = 5 … 0 and num_keys = 4",
-    "padding_mask(i([-1, 2]), 4)": "lengths[0] = -1 … 0 and num_keys = 4",
-    "padding_mask(i([[1], [2]]), 4)": "lengths …(batch,)… got (2, 1)",
-    "padding_mask(i(3), 4)": "lengths …(batch,)… got ()",
     "padding_mask(i([[1, 1, 0], [1, 0, 0]]), 3)": (
         "attention_mask of 0 and 1… becomes a mask by (attention_mask != 0)[:, None]"
     ),
     # heads
     "split_heads(z(2, 100), 3)": "100 … = 3; … 2, 4",
-    "split_heads(z(2, 6), 4)": "6 … = 4; … 2, 3",
-    "split_heads(z(2, 4), 0)": "num_heads must be at least 1, got 0",
     "split_heads(z(4), 2)": "x must have at least 2 axes … (4,)",
     "merge_heads(z(2, 4))": "x must have at least 3 axes … (2, 4)",
     # the cache
     "KeyValueCache(window=0)": "window must be at least 1, got 0",
     "KeyValueCache(sinks=4)": "sinks = 4 needs a window",
-    "KeyValueCache(window=4, sinks=-1)": "sinks must be at least 0, got -1",
     "KeyValueCache().reorder([0])": "the cache is empty",
     # positions
     "sinusoidal_positions(-1, 4, like=z(0))": "num_positions must be at least 0, got -1",
-    "sinusoidal_positions(2, -4, like=z(0))": "dim must be at least 0, got -4",
     "sinusoidal_positions(2, 4, like=z(0), base=0)": "base must be positive",
     "rotary(z(2, 3))": "rotates pairs of components…has 3, an odd number",
     "rotary(z(4))": "x must have at least 2 axes…x[None, :]",
     "rotary(z(2, 4), start=-1)": "start must be at least 0, got -1",
-    "rotary(z(2, 4), base=-2)": "base must be positive",
     "rotary(z(2, 4, 6), layout='halved')": 'layout must be "interleaved" or "halves", got …halved',
     "rotary(z(2, 4, 6), positions=i([0, 1, 2]))": "positions of shape (3,) do not broadcast",
     "rotary(z(2, 4, 6), positions=i([0, 1, 2, 3]), start=2)": "positions or start = 2, not both",
@@ -95,9 +97,6 @@ VALUE_ERRORS = {
     "tiled_attention(z(3, 4), z(5, 4), z(6, 2))": "each key needs",
     "linear_attention(z(3, 4), z(5, 3), z(5, 2))": "vectors of one length, got 4 and 3",
     "linear_attention(z(3, 4), z(5, 4), z(6, 2))": "each key needs",
-    "linear_attention(*[z(3, 4)] * 3, feature_map=lambda x: x[..., 0])": (
-        "must return shape (..., n, f)"
-    ),
     "linear_attention(*[z(3, 4)] * 3, feature_map=lambda x: x[1:])": (
         "it made (2, 4) of the query (3, 4)"
     ),
@@ -107,8 +106,10 @@ VALUE_ERRORS = {
     "linformer_attention(*[z(6, 4)] * 3, z(2, 6), z(3, 6))": (
         "w_v must have shape (r, m) = (2, 6), got (3, 6)"
     ),
-    "linformer_attention(*[z(6, 4)] * 3, z(6), z(2, 6))": "w_k must have shape (r, m), got (6,)",
-    "linformer_attention(*[z(6, 4)] * 3, z(1, 2, 6), z(2, 6))": "(r, m), got (1, 2, 6)",
+    **{
+        f"linformer_attention(*[z(6, 4)] * 3, z{shape}, z(2, 6))": f"shape (r, m), got {shape}"
+        for shape in [(6,), (1, 2, 6)]
+    },
     # hashing
     "lsh_attention(*[z(6, 4)] * 2, num_buckets=3, seed=0)": (
         "even … divides n = 6 … got 3; the nearest: 1, 2"
@@ -118,7 +119,6 @@ VALUE_ERRORS = {
     "lsh_attention(*[z(6, 4)] * 2, num_buckets=2, num_rounds=0, seed=0)": (
         "num_rounds must be at least 1"
     ),
-    "lsh_attention(*[z(6, 4)] * 2, num_buckets=2, seed=-1)": "seed must be at least 0, got -1",
     "lsh_attention(z(6, 4), z(5, 2), num_buckets=1, seed=0)": (
         "each query needs one value, got 6 queries and 5 values"
     ),
@@ -128,22 +128,15 @@ VALUE_ERRORS = {
     ),
     "nadaraya_watson(z(1, 2), z(4, 3), z(4, 1))": "got 2 and 3",
     "nadaraya_watson(z(1, 2), z(4, 2), z(5, 1))": "4 keys and 5 values",
-    "nadaraya_watson(z(2), z(4, 2), z(4, 1))": "query must have at least 2 axes … got shape (2,)",
     **{
-        f"nadaraya_watson(*[z(1, 1)] * 3, kernel={kernel!r}, width={width})": (
-            f"width must be …, got {width}"
-        )
-        for kernel in ("gaussian", "boxcar", "triangular", "epanechnikov")
-        for width in ("0", "inf", "nan")
+        f"nadaraya_watson(*[z(1, 1)] * 3, kernel={kernel!r}, width={width})": "width must be …, got"
+        for kernel, width in [("gaussian", 0), ("boxcar", "nan"), ("triangular", "inf")]
     },
     # looking up
     "KeyValueStore(['a', 'b'], [1.0])": "2 keys and 1 values",
     "KeyValueStore(['b', 'a', 'a'], [1, 2, 3])": "keys must differ, got 'a' more than once",
     "KeyValueStore(['a'], z(1, 2, 3))": "(m,) or vectors (m, d_v), got … (1, 2, 3)",
-    "KeyValueStore(['a'], z())": "got shape ()",
     "ask(temperature=0)": "temperature must be …, got 0",
-    "ask(temperature=nan)": "temperature must be …, got nan",
-    "ask(encode=lambda texts: z(1))": "each of 1 strings, shape (1, d), got (1,)",
     "ask(['a', 'b'], encode=lambda texts: z(3, 2))": "each of 2 strings, shape (2, d), got (3, 2)",
     "ask(encode=lambda texts: np.eye(len(texts)))": "got 1 and 2",
     # names
@@ -151,32 +144,23 @@ VALUE_ERRORS = {
     "misspell('u', rng=rng, kinds=['doubled', 'left out'])": "doubled, left out fits 'u'",
     "misspell('garcia', rng=rng, slips=-1)": "slips must be at least 0, got -1",
     "misspell('garcia', rng=rng, kinds=['vowels'])": "'vowels'; there are consonant, vowel,",
-    "misspell('garcia', rng=rng, kinds=[])": "kinds is empty",
     "NameEncoder.load()(['Иванов'])": "'и' in it",
-    "NameEncoder.load()(['visitor 7'])": "'7' in it",
     "NameEncoder.load()(['a' * 65])": "65 letters, and at most 64",
     "NameEncoder({})": "weights has no '",
 }
 TYPE_ERRORS = {
     # weights
-    **{
-        f"{function}(z(2, 3, 4), axis={axis})": f"axis must be an integer, got {kind}"
-        for function in ("softmax", "masked_softmax")
-        for axis, kind in [("None", "None"), ("1.0", "float"), ("'1'", "str"), ("(0, 1)", "tuple")]
-    },
+    "softmax(z(2, 3, 4), axis=None)": "axis must be an integer, got None",
+    "masked_softmax(z(2, 3, 4), axis=1.0)": "axis must be an integer, got float",
     "masked_softmax(z(1, 2), z(1, 2))": (
         "mask must be boolean (True = may attend), got …float64; …additive one as mask == 0"
     ),
     "masked_softmax(z(1, 2), i([[1, 0]]))": "mask must be boolean …True = may attend…int64",
     # scores
-    "gaussian_score(z(1, 1), z(1, 1), width='1')": "width must be a number, got str",
-    "gaussian_score(z(1, 1), z(1, 1), width=True)": "width must be a number, got bool",
-    "scaled_dot_product_score(z(1, 2), z(1, 2), scale='2')": "scale must be a number, got str",
+    "scaled_dot_product_score(z(1, 2), z(1, 2), scale=True)": "scale must be a number, got bool",
     # attention
-    "attention(*qkv, score='dot product')": "score",
     "attention(*qkv, score=lambda q, k: (q @ k.mT).tolist())": "score",
     "attention(*qkv, causal=1)": "causal must be … got int",
-    "attention(*qkv, causal='yes')": "causal must be … got str",
     "attention(z(2, 2), xp.ones((2, 2), dtype=xp.complex64), z(2, 2))": (
         "key must hold real numbers, got …complex64; give key.real or abs(key)"
     ),
@@ -185,43 +169,42 @@ TYPE_ERRORS = {
         for bad, said in [
             ("((1.0, 2.0),)", "be a NumPy array or a PyTorch tensor, got tuple; …asarray"),
             ("None", "be a NumPy array or a PyTorch tensor, got NoneType; …asarray"),
-            ("'12'", "be a NumPy array or a PyTorch tensor, got str; …asarray"),
-            ("1.0", "be a NumPy array or a PyTorch tensor, got float; …asarray"),
             ("np.array([['a', 'b']])", "hold real numbers, got …<U1"),
             ("np.array([[None, 1.0]])", "hold …, got …object; give key.astype(float)"),
-            ("np.array([['2020-01-01']], 'M8[D]')", "hold real numbers, got …datetime64"),
-            ("np.array([['a']], np.dtypes.StringDType())", "hold real numbers, got …StringDType"),
             ("np.zeros((1, 2), [('a', 'f4')])", "hold real numbers, got …'a'"),
             ("np.asmatrix(np.ones((2, 2)))", "be … got matrix"),
             ("np.ma.array([[1.0]], mask=[[True]])", "be … got MaskedArray; pass x.data… mask="),
         ]
     },
+    **{
+        f"{function}(*[np.ones((2, 2))] * 3, {given})": said
+        for function in ("attention", "tiled_attention")
+        for given, said in [
+            ("bias=[[0.0]]", "bias must be a NumPy array or a PyTorch tensor, got list"),
+            ("bias=np.ones((2, 2), bool)", "added to the scores; give a boolean as mask"),
+            ("bias=np.ones((2, 2), complex)", "bias must hold real numbers"),
+            ("scale='1'", "scale must be a number, got str"),
+            ("enable_gqa=1", "enable_gqa must be True or False, got int"),
+        ]
+    },
     # masks
     "causal_mask(2.0, like=z(0))": "num_queries must be an integer, got float",
-    "causal_mask(2, '4', like=z(0))": "num_keys must be an integer, got str",
     "sliding_window_mask(2, window=1, like=[0.0])": "like must be … got list",
     "sliding_window_mask(2, window=1.5)": "window must be an integer, got float",
     "sliding_window_mask(3, window=1, causal=0)": "causal must be True or False, got int",
     "padding_mask(xp.asarray([1.0, 2.0]), 4)": "lengths must be integers, got …float",
-    "padding_mask([1, 2], 4)": "lengths must be … got list",
     "padding_mask(i([1]), 3, heads=1)": "heads must be True or False",
-    # heads
+    # heads, the cache
     "split_heads(z(2, 4), 2.0)": "num_heads must be an integer, got float",
     "merge_heads([[1.0]])": "x must be a NumPy array or a PyTorch tensor, got list",
-    # the cache
     "KeyValueCache(window=2.0)": "window must be an integer, got float",
-    "KeyValueCache(window=4, sinks=1.0)": "sinks must be an integer, got float",
     "KeyValueCache().append([[1.0]], [[1.0]])": "key must be a NumPy array or a …got list",
     # positions
     "sinusoidal_positions(2.0, 4, like=z(0))": "num_positions must be an integer",
     "sinusoidal_positions(2, 4, like=z(0), base='large')": "base must be a number",
-    "sinusoidal_positions(2, 4, like=[0.0])": "like must be a NumPy array or a PyTorch tensor",
     "rotary([[1.0, 2.0]])": "x must be a NumPy array or a PyTorch tensor, got list",
-    "rotary(z(2, 4), start=0.5)": "start must be an integer",
     "rotary(z(2, 4, 6), positions=z(4))": "positions must be integers, got …float64",
-    "rotary(z(2, 4, 6), positions=[0, 1, 2, 3])": "positions must be a NumPy array",
     # tiles, features, hashing
-    "tiled_attention(*qkv, block_size=2.0)": "block_size must be an integer, got float",
     "tiled_attention(*qkv, causal=1)": "causal must be True or False, got int",
     "tiled_attention(*qkv, mask=z(3, 5))": "mask must be boolean",
     "linear_attention(*qkv, feature_map=3)": "feature_map must be a function of an array, got 3",
@@ -229,57 +212,28 @@ TYPE_ERRORS = {
         "feature_map(query) must be a NumPy array"
     ),
     "lsh_attention(*[z(6, 4)] * 2, num_buckets=2.0, seed=0)": "num_buckets must be an integer, got",
-    "lsh_attention(*[z(6, 4)] * 2, num_buckets=2, seed=0, causal=None)": (
-        "causal must be True or False"
-    ),
     # kernels
     "nadaraya_watson(*[z(1, 1)] * 3, kernel=abs)": "kernel must be a string, got builtin_function",
-    "nadaraya_watson(*[z(1, 1)] * 3, width='2')": "width must be a number, got str",
-    "nadaraya_watson(z(1, 1), [[1.0]], z(1, 1))": "key must be … got list",
     # looking up
     "KeyValueStore('ab', [1, 2])": "keys … got one string; write [key]",
-    "KeyValueStore(['a', 2], [1, 2])": "keys must be strings, got int: 2",
+    "KeyValueStore({'a', 'b'}, [1.0, 2.0])": "keys must be …set",
     **{
-        f"KeyValueStore({keys}, [1.0, 2.0])": f"keys must be …{kind}"
-        for keys, kind in [
-            *(("{'a', 'b'}", "set"), ("frozenset('ab')", "frozenset"), ("None", "NoneType")),
-            *(("5", "int"), ("b'ab'", "bytes")),
-        ]
-    },
-    **{
-        f"KeyValueStore(['a', 'b'][:{count}], {values})": f"values must be …{said}"
-        for count, values, said in [
-            *((1, "['x']", "'x'"), (1, "[None]", "None"), (1, "[1j]", "1j")),
-            *((1, "{'a': 1}", "dict"), (1, "{1: 2}", "dict")),  # not the numbers that are its keys
-            *((2, "b'12'", "bytes"), (2, "{1.0, 2.0}", "set")),
-            (1, "np.ma.array([1.0], mask=[True])", "MaskedArray"),
+        f"KeyValueStore(['a'], {values})": f"values must be …{said}"
+        for values, said in [
+            *(("['x']", "'x'"), ("{'a': 1}", "dict"), ("np.ma.array([1], mask=[1])", "MaskedArray"))
         ]
     },
     "KeyValueStore(['a', 'b'], [[1, 2], [3]])": "values … vectors of one length",
-    "KeyValueStore(['a'], xp.ones(1, dtype=xp.complex64))": "values must …complex64",
     "ask(temperature='1')": "temperature must be a number, got str",
-    "ask(temperature=True)": "temperature must be a number, got bool",
     "ask(['Alice', 3])": "queries must be strings, got int",
-    "ask([b'Alice'])": "queries must be strings, got bytes",
-    "ask(5)": "queries must be ",
     "ask(b'Alice')": "queries must be ",
     "ask(encode=lambda texts: [[1.0] for _ in texts])": "encode(texts) must be … got list",
-    "ask(score=lambda q, k: None)": "score(query, key) must be a NumPy array",
-    **{
-        f"TrigramEncoder({text})": f"texts must be … {said}"
-        for before in ("", "['abc'])(")
-        for text, said in [
-            *((f"{before}'abc'", "got one string; write [text]"), (f"{before}[1]", "got int: 1")),
-            (f"{before}[None]", "got NoneType"),
-        ]
-    },
+    "TrigramEncoder('abc')": "texts must be … got one string; write [text]",
+    "TrigramEncoder(['abc'])([1])": "texts must be … got int: 1",
     # names
-    "misspell(3, rng=rng)": "name must be a string, got int",
-    "misspell('garcia', rng=rng, slips=1.5)": "slips must be an integer",
     "misspell('garcia', rng=rng, kinds='vowel')": "kinds must be a list of strings",
     "misspell('garcia', rng=0)": "write np.random.default_rng(0)",
     "NameEncoder.load()('garcia')": "one string; write [text]",
-    "NameEncoder.load()([3])": "texts must be strings, got int",
 }
 ROWS = [(call, ValueError, words) for call, words in VALUE_ERRORS.items()]
 ROWS += [(call, TypeError, words) for call, words in TYPE_ERRORS.items()]

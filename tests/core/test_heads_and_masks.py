@@ -10,7 +10,6 @@ from d2lmini import (
     causal_mask,
     padding_mask,
     sliding_window_mask,
-    tiled_attention,
 )
 
 
@@ -18,7 +17,7 @@ from d2lmini import (
 @pytest.mark.parametrize("groups", [1, 2, 6])
 @pytest.mark.parametrize("causal", [False, True])
 def test_grouped_heads(xp, attend, groups, causal):
-    query, key = random(xp, 0, 2, 6, 3, 4), random(xp, 1, 2, groups, 5, 4)
+    query, key = random(xp, 0, 2, 6, 2, 4), random(xp, 1, 2, groups, 5, 4)
     value = random(xp, 2, 2, groups, 5, 3)
     output = output_of(attend(query, key, value, causal=causal, enable_gqa=True))
     for head in range(6):
@@ -26,29 +25,6 @@ def test_grouped_heads(xp, attend, groups, causal):
         given = query[:, head], key[:, own], value[:, own]
         expected, _ = oracles.attention(*given, is_causal=causal)
         assert_close(output[:, head], expected, scale=4)
-
-
-@each_way
-@pytest.mark.parametrize(
-    "shapes, words",
-    [
-        (((4, 3, 2), (3, 5, 2), (3, 5, 2)), "query heads = 4 is not divisible by .* heads = 3"),
-        (((4, 3, 2), (2, 5, 2), (1, 5, 2)), "key has 2 heads and value 1"),
-        (((4, 3, 2), (5, 2), (5, 2)), r"enable_gqa=True key must be \(..., heads, n, d\), got"),
-    ],
-)
-def test_groups_that_are_none(xp, attend, shapes, words):
-    with pytest.raises(ValueError, match=words):
-        attend(*(xp.ones(shape) for shape in shapes), enable_gqa=True)
-
-
-@each_way
-def test_without_being_told_heads_are_not_grouped(xp, attend):
-    query, key = xp.ones((2, 4, 3, 2)), xp.ones((2, 2, 5, 2))
-    with pytest.raises(ValueError, match="or the heads grouped: enable_gqa=True"):
-        attend(query, key, key)
-    with pytest.raises(TypeError, match="enable_gqa must be True or False, got int"):
-        attend(query, key, key, enable_gqa=1)
 
 
 # As many heads as items
@@ -92,11 +68,3 @@ def test_a_window_to_both_sides(xp, n, m, window, sinks):
     mask = sliding_window_mask(n, m, window=window, sinks=sinks, causal=False, like=xp.zeros(0))
     expected = oracles.mask_of(lambda i, j: abs(i + m - n - j) < window or j < sinks, n, m)
     assert mask.tolist() == expected.tolist()
-
-
-def test_shapes_alone_are_enough(torch):
-    """On the meta device there are no numbers: for shapes and counting operations."""
-    x = torch.empty(2, 4, 3, 5, device="meta")
-    output, weights = attention(x, x, x, causal=True, mask=x[..., :3] > 0)
-    assert (tuple(output.shape), tuple(weights.shape)) == ((2, 4, 3, 5), (2, 4, 3, 3))
-    assert tuple(tiled_attention(x, x, x).shape) == (2, 4, 3, 5)

@@ -25,19 +25,14 @@ CALLS = {
     "attention": lambda q, k, v: d.attention(q, k, v).output,
     "causal": lambda q, k, v: d.attention(q, k, v, causal=True).weights,
     "mask": lambda q, k, v: d.attention(q, k, v, mask=like(MASK, q)).output,
-    "window": lambda q, k, v: (
-        d.attention(q, k, v, mask=d.sliding_window_mask(N, M, window=2, like=q)).output
-    ),
     "bias": lambda q, k, v: d.attention(q, k, v, bias=d.alibi_bias(3, N, M, like=q)).output,
     "gqa": lambda q, k, v: d.attention(q, k[:, :1], v[:, :1], enable_gqa=True).output,
     "heads": lambda q, k, v: (
         d.multi_head_attention(q, k, k, *[like(ONE, q)] * 4, num_heads=2).output
     ),
     "tiled": lambda q, k, v: d.tiled_attention(q, k, v, causal=True, block_size=4),
-    "softmax": lambda q, k, v: d.softmax(q),
     "rotary": lambda q, k, v: d.rotary(q, layout="halves"),
     "sinusoidal": lambda q, k, v: q + d.sinusoidal_positions(N, D, like=q),
-    "dot product": lambda q, k, v: d.dot_product_score(q, k),
     "cosine": lambda q, k, v: d.cosine_score(q, k),
     "gaussian": lambda q, k, v: d.gaussian_score(q, k),
 }

@@ -121,22 +121,17 @@ def test_any_sizes_batches_and_masks(xp, call):
 BAD = [
     ({"w_q": (4, 5)}, r"5 .*num_heads = 2"),
     ({"w_q": (3, 6)}, r"w_q must be a matrix of 4 rows .* \(3, 6\)"),
-    ({"w_k": (4, 6)}, r"w_k must be a matrix of 5 rows .* \(4, 6\)"),
     ({"w_k": (5, 8)}, r"w_q.*w_k|w_k.*w_q"),
     ({"w_v": (3, 5)}, r"5 .*num_kv_heads = 2"),
-    ({"w_v": (3,)}, r"w_v must be a matrix of 3 rows .* \(3,\)"),
     ({"w_o": (6, 6)}, r"w_o must be a matrix of 4 rows .* \(6, 6\)"),
-    ({"value": (2, 4, 3)}, r"5 keys and 4 values \(key \(2, 5, 5\), value \(2, 4, 3\)\)"),
-    ({"key": (3, 5, 5)}, r"query \(2, 3, 4\) and key \(3, 5, 5\)"),
     ({"query": (4,)}, r"query must have at least 2 axes .* \(4,\)"),
-    ({"num_heads": 4}, r"6 .*num_heads = 4"),
     ({"num_heads": 0}, "num_heads must be at least 1, got 0"),
     ({"num_kv_heads": 3}, "num_heads = 2 is not divisible by num_kv_heads = 3"),
     ({"num_kv_heads": 1.0}, "num_kv_heads must be an integer, got float"),
     ({"causal": 1}, "causal must be True or False, got int"),
     *(
         ({"mask": shape}, r"mask of shape \(.*padding_mask\(lengths, 5\)")
-        for shape in [(2, 5), (3, 3), (3, 1, 5), (2, 3, 3, 5), (1, 2, 2, 3, 5)]
+        for shape in [(2, 5), (3, 1, 5), (2, 3, 3, 5)]
     ),
 ]
 

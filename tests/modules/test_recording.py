@@ -1,9 +1,7 @@
 """`record_attention` on PyTorch's own modules; models of transformers are in tests/models."""
 
 import functools
-import threading
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -71,21 +69,6 @@ def test_one_call_has_the_weights_of_the_definition(options, visible, bias, scal
     assert_weights(recorded(call)[1].weights, six, key[:, [0, 0, 0, 1, 1, 1]])
 
 
-@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
-def test_nested_tensors_are_filled_up_with_zeros(layout):
-    parts = [torch.randn(5, 2, D), torch.randn(3, 2, D)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a prototype
-        nested = torch.nested.nested_tensor(parts, layout=layout).transpose(1, 2)
-    nested = nested.contiguous() if layout is torch.strided else nested
-    _, record = recorded(lambda: scaled_dot_product_attention(nested, nested, nested))
-    assert record.weights.shape == (2, 2, 5, 5)
-    for weights, part in zip(record.weights, parts, strict=True):
-        n, part = len(part), part.movedim(1, 0)
-        assert_weights(weights[:, :n, :n], part, part)
-        assert weights[:, n:].abs().sum() == weights[:, :, n:].abs().sum() == 0
-
-
 @pytest.mark.parametrize("train", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
 @pytest.mark.parametrize("batch_first", [False, True])
@@ -140,19 +123,6 @@ def test_an_encoder_gives_the_same_on_its_fast_path_too(norm_first, padded, grad
         assert record.unseen == []
 
 
-def test_a_layer_that_is_given_nested_tensors():
-    layer = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True).eval()
-    parts = [torch.randn(5, 16), torch.randn(3, 16)]
-    with torch.no_grad():
-        nested = torch.nested.nested_tensor(parts)
-        output, record = recorded(lambda: layer(nested), layer)
-        assert all(map(torch.equal, layer(nested).unbind(), output.unbind()))
-        _, single = recorded(lambda: layer(parts[1][None]), layer)
-    seen = record.weights[1, :, :3]
-    torch.testing.assert_close(seen[..., :3], single.weights[0])
-    assert seen[..., 3:].abs().max() == 0
-
-
 def test_a_transformer_of_both_sides():
     model = nn.Transformer(16, 4, 1, 2, 24, batch_first=True).eval()
     source, target = torch.randn(2, 5, 16), torch.randn(2, 3, 16)
@@ -186,43 +156,10 @@ def test_a_head_taken_out_gives_nothing_and_gradients_flow(train, need_weights):
         layer.out_proj.weight[:, :4] = 0
         layer.out_proj.weight[:, 12:] = 0
         torch.testing.assert_close(output, call()[0])
-
-
-def test_a_head_is_taken_out_of_an_encoder_and_of_our_own_layer():
-    model, x = encoder().eval(), torch.randn(2, 5, 16)
-    with torch.no_grad():
-        output, record = recorded(lambda: model(x), model, without={"layers.1.self_attn": [2]})
-        model.layers[1].self_attn.out_proj.weight[:, 8:12] = 0
-        torch.testing.assert_close(output, model(x))
-    assert len(record) == 2
     ours = MultiHeadAttention(16, 4, num_kv_heads=2)
     result, record = recorded(lambda: ours(x, causal=True), ours, without={"": [2]})
     torch.testing.assert_close(result.output, ours(x, causal=True, without=[2]).output)
     torch.testing.assert_close(record.weights, ours(x, causal=True, need_weights=True).weights)
-
-
-def test_training_is_not_disturbed():
-    """The same dropout, the same gradients."""
-    model, x = encoder(dropout=0.2), torch.randn(2, 5, 16)
-
-    def step():
-        model.zero_grad()
-        model(x).sum().backward()
-        return [p.grad.clone() for p in model.parameters()]
-
-    unseen, (seen, record) = alone(step), recorded(step, model)
-    assert all(map(torch.equal, unseen, seen))
-    torch.testing.assert_close(record.stack().sum(-1), torch.ones(2, 4, 5))  # before dropout
-
-
-def test_autocast_and_sixteen_bits():
-    layer, x = MultiHeadAttention(16, 4), torch.randn(2, 5, 16)
-    with torch.autocast("cpu", torch.bfloat16), record_attention(layer) as record:
-        q, k = layer.w_q(x), layer.w_k(x)
-        layer(x)
-    assert q.dtype == torch.bfloat16 and record.weights.dtype == torch.float32
-    q, k = (part.reshape(2, 5, 4, 4).transpose(1, 2).float() for part in (q, k))
-    assert_weights(record.weights, q, k)
 
 
 def test_what_is_kept():
@@ -238,41 +175,13 @@ def test_what_is_kept():
     assert repr(record) == (
         "Attention of 2 calls in 1 module, 1.2 kB\n  layers.1.self_attn  (2, 4, 5, 5) × 2"
     )
-    many = nn.ModuleList(nn.MultiheadAttention(4, 1) for _ in range(14))
-    y = [torch.randn(2, 1, 4)] * 3
-    _, record = recorded(lambda: [layer(*y) for layer in many], many)
-    assert repr(record).endswith("\n  11  (1, 1, 2, 2)\n  … and 2 more")
 
 
 def test_only_the_model_is_recorded_and_without_one_all_is():
     one, other, x = encoder().eval(), encoder().eval(), torch.randn(1, 5, 16)
-    q = torch.randn(1, 2, 3, 4)
     with record_attention() as everything:
-        _, record = recorded(lambda: (other(x), one(x), scaled_dot_product_attention(q, q, q)), one)
-    assert len(record) == 2
-    assert everything.names == ["layers.0.self_attn", "layers.1.self_attn", ""]
-    assert len(everything) == 5
-
-
-def test_threads_have_records_of_their_own():
-    models, lengths = [encoder().eval() for _ in range(4)], [3, 4, 5, 6]
-    records, start = {}, threading.Barrier(4)
-
-    def run(model, length):
-        start.wait()
-        with torch.no_grad(), record_attention() as records[length]:
-            for _ in range(5):
-                model(torch.randn(1, length, 16))
-
-    threads = [
-        threading.Thread(target=run, args=pair) for pair in zip(models, lengths, strict=True)
-    ]
-    for step in (threading.Thread.start, threading.Thread.join):
-        for thread in threads:
-            step(thread)
-    for length, record in records.items():
-        assert {call.weights.shape for call in record} == {(1, 4, length, length)}
-        assert len(record) == 10 and record.names == ["layers.0.self_attn", "layers.1.self_attn"]
+        _, record = recorded(lambda: (other(x), one(x)), one)
+    assert (len(record), len(everything)) == (2, 4)
 
 
 def hooked():
@@ -290,10 +199,7 @@ def test_an_exception_inside_leaves_nothing_behind(grad):
     with torch.set_grad_enabled(grad):
         with pytest.raises((RuntimeError, AssertionError)), record_attention(model):
             model(torch.randn(1, 5, 7))  # too narrow
-        with record_attention(model) as record:
-            with pytest.raises((RuntimeError, AssertionError)):
-                model(torch.randn(1, 5, 7))
-            output = model(x)  # names and paths are right again
+        output, record = recorded(lambda: model(x), model)
         assert record.names == ["layers.0.self_attn", "layers.1.self_attn"]
         assert torch.equal(output, model(x))
     assert hooked() == before
@@ -341,12 +247,11 @@ def test_what_cannot_be_seen_is_said():
     kernel, q = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu, x[:, None]
     _, record = recorded(lambda: kernel(q, q, q))
     assert record.unseen == ["_scaled_dot_product_flash_attention_for_cpu was called directly"]
-    layer = nn.TransformerEncoderLayer(16, 4, batch_first=True).eval()
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch.jit is going out of use
-        traced = nn.Sequential(nn.Identity(), torch.jit.trace(layer, x))
-    _, record = recorded(lambda: traced(x), traced)
-    assert record.unseen == ["what torch.jit has compiled: record the module that it was made from"]
+    torch.compiler.reset()
+    f = torch.compile(lambda q: scaled_dot_product_attention(q, q, q) + 1, backend="eager")
+    with record_attention() as record, torch.compiler.set_stance("default"):  # as before the first
+        f(q)
+    assert record.unseen == ["what was compiled in this block: call torch.compile before it"]
 
 
 def compiled_runs(model):
@@ -360,7 +265,7 @@ def compiled_runs(model):
     yield model, model, ""
 
 
-@pytest.mark.parametrize("warm, grad, padded", [(0, 0, 0), (1, 0, 1), (0, 1, 1), (1, 1, 0)])
+@pytest.mark.parametrize("warm, grad, padded", [(1, 0, 1), (0, 1, 0)])
 def test_a_compiled_model_is_recorded_as_it_was_written(padded, grad, warm):
     model, x = encoder().eval(), torch.randn(2, 5, 16)
     hidden = torch.arange(5) >= torch.tensor([[5], [3]]) if padded else None
@@ -378,75 +283,13 @@ def test_a_compiled_model_is_recorded_as_it_was_written(padded, grad, warm):
     assert torch._dynamo.eval_frame._stance.stance == "default"
 
 
-def test_compiled_code_stays_as_written_until_the_last_thread_is_done():
-    q, calls = torch.randn(1, 2, 5, 8), []
-
-    def backend(graph, inputs):
-        calls.append("compiled")
-        return graph.forward
-
-    f = torch.compile(lambda q: scaled_dot_product_attention(q, q, q) + 1, backend=backend)
-    inner_is_open, outer_is_closed, found = threading.Event(), threading.Event(), []
-
-    def other():
-        with record_attention() as record:
-            inner_is_open.set()
-            outer_is_closed.wait(10)
-            f(q)
-        found.append(len(record))
-
-    thread = threading.Thread(target=other)
-    with record_attention() as record:
-        thread.start()
-        inner_is_open.wait(10)
-        f(q)
-    outer_is_closed.set()
-    thread.join()
-    assert len(record) == found[0] == 1 and calls == []
-    f(q)
-    assert calls == ["compiled"]
-
-
-def test_what_is_compiled_within_the_block_is_said_to_be_unseen():
-    q = torch.randn(1, 2, 5, 8)
-    torch.compiler.reset()
-    f = torch.compile(lambda q: scaled_dot_product_attention(q, q, q) + 1, backend="eager")
-    with record_attention() as record, torch.compiler.set_stance("default"):  # as before the first
-        f(q)
-    assert record.unseen == ["what was compiled in this block: call torch.compile before it"]
-
-
-def test_a_model_of_transformers_is_told_which_kernel_can_be_seen():
-    class Attention(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.config = SimpleNamespace(_attn_implementation="eager")
-
-        def forward(self, q):
-            if self.config._attn_implementation == "sdpa":
-                return scaled_dot_product_attention(q, q, q)
-            return (q @ q.mT).softmax(-1) @ q
-
-    model, q = nn.Sequential(Attention()), torch.randn(1, 2, 5, 8)
-    _, record = recorded(lambda: model(q), model)
-    assert record.unseen[0].endswith(
-        'directly (attn_implementation="eager"): first call model.set_attn_implementation("sdpa")'
-    )
-    model[0].config._attn_implementation = "sdpa"
-    _, record = recorded(lambda: model(q), model)
-    assert record.names == ["0"] and record.unseen == []
-
-
 @pytest.mark.parametrize(
     "options, error, words",
     [
         ({"model": "gpt2"}, TypeError, "model must be a torch.nn.Module, got str"),
-        ({"model": None, "without": {"x": [0]}}, ValueError, "record_attention.model, without="),
-        ({"without": [(0, 1)]}, TypeError, "without must map the name of a module .* got list"),
         ({"without": {"layers.0": [0]}}, ValueError, "ran in 'layers.0.self_attn', 'layers.1"),
         ({"without": {"layers.7": [0]}}, ValueError, "no module 'layers.7'; .* record.names"),
         ({"without": {"layers.0.self_attn": [4]}}, ValueError, "no head 4: there are 4, from 0"),
-        ({"without": {"layers.0.self_attn": [-1]}}, ValueError, "at least 0, got -1"),
         ({"keep": "layers.7.*"}, ValueError, "keep: no module of the model fits 'layers.7"),
     ],
 )
@@ -460,8 +303,6 @@ def test_the_errors_of_a_record_help():
     _, record = recorded(lambda: None)
     with pytest.raises(ValueError, match="nothing was recorded: no attention ran in the block"):
         record.stack()
-    with pytest.raises(IndexError, match=r"record\[0\]: nothing was recorded: no attention ran"):
-        record[0]
     model, x = encoder().eval(), torch.randn(2, 5, 16)
     _, record = recorded(lambda: model(x), model)
     with pytest.raises(
@@ -470,17 +311,12 @@ def test_the_errors_of_a_record_help():
         record["layers.1.attn"]
     with pytest.raises(ValueError, match=r"2 calls: give one, as record\[0\].weights"):
         record.weights  # noqa: B018
-    for item, error, words in [
-        (2, ValueError, "item = 2: there are 2, from 0 to 1"),
-        (-3, ValueError, "item = -3: there are 2"),
-        ("a", TypeError, "item must be an integer, got str"),
-        (True, TypeError, "item must be an integer, got bool"),
-    ]:
-        for take in (record.stack, record.joined):
-            with pytest.raises(error, match=words):
-                take(item)
+    for take in (record.stack, record.joined):
+        with pytest.raises(ValueError, match="item = 2: there are 2, from 0 to 1"):
+            take(2)
+        with pytest.raises(TypeError, match="item must be an integer, got str"):
+            take("a")
     assert torch.equal(record.stack(-1), record.stack(1))
-    for at in (2, -3):
-        with pytest.raises(IndexError, match=rf"record\[{at}\]: there are 2 calls, from 0 to 1"):
-            record[at]
+    with pytest.raises(IndexError, match=r"record\[2\]: there are 2 calls, from 0 to 1"):
+        record[2]
     assert len(record[1:]) == 1 and record[1:].weights is record[1].weights

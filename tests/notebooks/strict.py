@@ -1,20 +1,19 @@
 """Close the holes of nbval: every notebook, whole, with its pictures, or the run fails.
 
-A pytest plugin, loaded by the conftest at the root, that patches nbval.
+A pytest plugin, loaded by the conftest at the root, that patches nbval. After the last cell of a
+notebook it plays with it, as a reader does: see `play`.
 """
 
 import base64
-import copy
 import io
 import itertools
-import json
 import os
-import re
 import shutil
 import tempfile
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 
 from tests import proved
@@ -22,64 +21,44 @@ from tests import proved
 CELL_TIMEOUT = 300  # seconds; a dead kernel would hold the run for nbval's own 2000
 LARGEST = 1_000_000  # bytes of a stored notebook: some viewers show nothing of a larger one
 AGAIN = "every cell again"
+COSTLY = 2.0  # seconds of a processor: what takes longer is run again only in the weekly run
 ROUNDING = 2  # levels of 255 by which a pixel may differ from machine to machine
 IMAGES = ("image/png", "image/jpeg")
 DRAWN = ("image/svg+xml", "text/html")  # the other forms of a figure
 HOW_TO_MEND = """\
-Where a cell fails that is run again, two cells use one name for two things, or a cell changes what
-it is given. Give each thing a name of its own, make what is changed in the cell that changes it,
-and call a learner's function `my_…`. A cell that goes on with a training has the tag `trains`."""
-ADDRESS = re.compile(r"at 0x[0-9a-fA-F]{6,}")
-
-
-def excuses(cell) -> set[str]:
-    """Return the marks of a cell by which nbval would not run it, or not compare it."""
-    from nbval.plugin import comment_markers, metadata_tags
-
-    comments = {line.strip().lstrip("#").strip() for line in cell.source.splitlines()}
-    marks = {*cell.metadata.get("tags", [])} & {*metadata_tags}
-    marks |= comments & {*comment_markers}
-    return {mark for mark in marks if "check" not in mark.lower() and "raises" not in mark.lower()}
+Two cells use one name for two things, or a cell changes what it is given: give each thing a name of
+its own, make what is changed in the cell that changes it, call a learner's function `my_…`."""
 
 
 def defects(text: str) -> list[str]:
     """Say what is wrong with a stored notebook, before any of it is run."""
+    from nbval.plugin import find_comment_markers, find_metadata_tags
+
     try:
         notebook = nbformat.reads(text, as_version=4)
         nbformat.validate(notebook)
     except Exception as error:  # anything from a broken bracket to a missing key
         return [f"not a notebook: {type(error).__name__}: {str(error)[:200]}"]
     found = []
-    if len(text.encode()) > LARGEST:
-        found.append(
-            f"{len(text.encode())} bytes; at most {LARGEST}: draw fewer or smaller figures"
-        )
-    if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):
-        found.append(f"format {notebook.nbformat}.{notebook.nbformat_minor}; 4.5 has cell ids")
+    if (size := len(text.encode())) > LARGEST:
+        found.append(f"{size} bytes; at most {LARGEST}: draw fewer or smaller figures")
     if notebook.metadata.get("kernelspec", {}).get("name") != "python3":
         found.append("the kernel is not python3")
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    count = 0  # of what the kernel has run; nothing is not counted
-    for number, cell in enumerate(code):
-        here = f"cell {number}"
+    for count, cell in enumerate(code, 1):
+        here = f"cell {count - 1}"
         if not cell.source.strip():
             found.append(f"{here}: there is nothing in it; delete it")
-            continue
-        count += 1
-        if cell.execution_count != count:
-            found.append(f"{here}: execution count {cell.execution_count}, not {count}")
-        for output in cell.outputs:
-            if output.get("execution_count", count) != count:
-                found.append(f"{here}: a result of count {output.execution_count}, not {count}")
-            if output.output_type == "error":
-                found.append(f"{here}: stored error: {output.ename}: {output.evalue}")
-            if output.output_type == "stream" and output.name == "stderr":
-                found.append(f"{here}: stored stderr: {output.text.strip()[:200]}")
-        if (marks := excuses(cell)) and "# not compared:" not in cell.source:
-            found.append(
-                f"{here}: excused from comparison by {', '.join(sorted(marks))} without a "
-                "'# not compared: reason' line"
-            )
+        for one in (cell, *cell.outputs):
+            if one.get("execution_count", count) != count:
+                found.append(f"{here}: execution count {one.execution_count}, not {count}")
+            if one.get("output_type") == "error":
+                found.append(f"{here}: stored error: {one.ename}: {one.evalue}")
+            if one.get("name") == "stderr":
+                found.append(f"{here}: stored stderr: {one.text.strip()[:200]}")
+        marks = {*find_comment_markers(cell.source), *find_metadata_tags(cell.metadata)}
+        if marks & {("check", False), ("skip", True)} and "# not compared:" not in cell.source:
+            found.append(f"{here}: excused from comparison without a '# not compared: reason' line")
     return found
 
 
@@ -107,10 +86,9 @@ def as_stored(client, number: int, messages) -> list:
     """Return the outputs that the storing engine makes of a cell's messages.
 
     nbval keeps less: no order among kinds, no metadata, nothing of cleared or updated outputs.
-    Streams are joined where they are compared: the engine finds an output by its number, when a
-    later cell updates it.
     """
     from nbclient.exceptions import CellExecutionComplete
+    from nbval.plugin import coalesce_streams
 
     cell = client.nb.cells[number]
     cell.outputs, client.clear_before_next_output = [], False
@@ -119,22 +97,19 @@ def as_stored(client, number: int, messages) -> list:
             client.process_message(message, cell, number)
         except CellExecutionComplete:
             break
-    return cell.outputs
+    return coalesce_streams(cell.outputs)
 
 
 def differences(new: list, old: list, *, pictures: bool = True) -> list[str]:
     """Say how the outputs of this run differ from the stored ones, in order; [] if not at all."""
-    from nbval.plugin import coalesce_streams
-
     found = []
-    new = coalesce_streams(copy.deepcopy(new))
-    kinds = [[kind_of(output) for output in outputs] for outputs in (new, old)]
+    kinds = [[one.get("name", one.output_type) for one in outputs] for outputs in (new, old)]
     if kinds[0] != kinds[1]:
         return [f"the outputs of this run: {kinds[0]}, stored: {kinds[1]}"]
     for number, (mine, stored) in enumerate(zip(new, old, strict=True)):
         here = f"output {number}"
         for name in ("text", "metadata", "ename", "evalue"):
-            if plain(mine.get(name)) != plain(stored.get(name)):
+            if mine.get(name) != stored.get(name):
                 found.append(unlike(f"{here}, {name}", mine.get(name), stored.get(name)))
         data, old_data = mine.get("data", {}), stored.get("data", {})
         compared = {*data, *old_data} - (set() if pictures else {*IMAGES, *DRAWN})
@@ -145,26 +120,9 @@ def differences(new: list, old: list, *, pictures: bool = True) -> list[str]:
             elif kind in IMAGES:
                 if difference := picture_difference(data[kind], old_data[kind]):
                     found.append(f"{here}, {kind} of this run: {difference}")
-            elif plain(data[kind]) != plain(old_data[kind]):
+            elif data[kind] != old_data[kind]:
                 found.append(unlike(f"{here}, {kind}", data[kind], old_data[kind]))
     return found
-
-
-def name_of(message) -> str | None:
-    """Return the name by which what a message shows may be shown anew later."""
-    return (message["content"].get("transient") or {}).get("display_id")
-
-
-def kind_of(output) -> str:
-    """Name an output: a stream by its name, anything else by its kind."""
-    return output.name if output.output_type == "stream" else output.output_type
-
-
-def plain(value):
-    """Leave out what is another in each run: addresses in memory, the names of widgets' models."""
-    if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items() if key != "model_id"}
-    return ADDRESS.sub("at 0x", value) if isinstance(value, str) else value
 
 
 def unlike(where: str, new, old) -> str:
@@ -177,43 +135,72 @@ def unlike(where: str, new, old) -> str:
 
 
 class Asked(pytest.Item):
-    """One more test of a notebook, besides its cells: it fails with what a function finds."""
-
-    def __init__(self, *, look, **more):
-        super().__init__(**more)
-        self.look = look
+    """One more test of a notebook, besides its cells: it fails with what `look` finds."""
 
     def runtest(self):
         if found := self.look():
             pytest.fail(f"{self.path.name}: " + "\n".join(found), pytrace=False)
 
 
-def play(file) -> list[str]:
-    """Ask in the kernel that has run a chapter whether any cell can be run again."""
-    from tests.notebooks.playing import Player
+def answers(source: str) -> dict[str, str]:
+    """Return code that answers the exercise of a cell, by the card that it gives; {} if none."""
+    from d2lmini.exercises import find
+    from d2lmini.exercises.notebook import checked
 
-    notebook, pictures = nbformat.from_dict(file.nb), not file.config.option.any_pictures
-    failures = Player(notebook, file.kernel.km, pictures=pictures).play()
+    if "@check" not in source:
+        return {}
+    exercise = find(*checked([source]))
+    name, function = f"name={exercise.name!r}", exercise.function
+    start = f"from d2lmini.exercises import check, find\nexercise = find({exercise.name!r})\n"
+    return {
+        "d2l-pass": f"{start}{exercise.solution}\ncheck({function}, {name})",
+        "d2l-wrong": f"{start}{function} = check(exercise.mistakes[0].fn, {name})",
+    }
+
+
+def again(cells: list, costly: float):
+    """Yield a notebook's cells as a reader plays with them who has run them all.
+
+    The exercises are answered, rightly and then wrongly. Then every other cell is run again, from
+    the last to the first: each meets the answers, and what the cells below it have left. (A cell
+    in which answers speak is run before there are any.)
+    """
+    answered = {cell: answers(cell.cell.source) for cell in cells}
+    speaks = [cell for cell in cells if "speak(" in cell.cell.source]
+    yield from speaks
+    for cell in cells:
+        if answered[cell]:
+            yield cell
+        for card, source in answered[cell].items():
+            answer = nbformat.from_dict({**cell.cell, "source": source, "metadata": {"card": card}})
+            same = {"cell_num": cell.cell_num, "options": cell.options}
+            yield type(cell).from_parent(cell.parent, name=card, cell=answer, **same)
+    for cell in reversed(cells):
+        if not answered[cell] and cell not in speaks and cell.seconds < costly:
+            yield cell
+
+
+def play(file, cells: list) -> list[str]:
+    """Run cells again, in the kernel that has run them all; return what is not as stored."""
+    from nbval.plugin import NbCellError
+
+    found = []
+    for cell in again(cells, file.config.option.costly):
+        try:
+            cell.runtest()
+        except NbCellError as error:
+            said = f"{error}\n{error.inner_traceback or ''}"
+            found.append(f"{cell.cell.id}, run again ({cell.name}): {said}")
     if left := sorted(path.name for path in file.folder.iterdir()):
-        failures.append(f"a notebook leaves no files behind: {', '.join(left)}")
-    return [*failures, HOW_TO_MEND] if failures else []
-
-
-def run_of(path: Path) -> str:
-    """Return what a run does and is compared with: a chapter without its Markdown."""
-    text = path.read_text("utf-8")
-    try:
-        cells = json.loads(text)["cells"]
-        return json.dumps([cell for cell in cells if cell["cell_type"] != "markdown"])
-    except (ValueError, KeyError, TypeError):  # "stored" says what it is
-        return text
+        found.append(f"a notebook leaves no files behind: {', '.join(left)}")
+    return [*found, HOW_TO_MEND] if found else []
 
 
 def stamp(config, path: Path) -> Path | None:
     """Return the file that is there once a chapter has passed as it is now; `.again`, in all ways.
 
-    It depends on its own code and outputs, on the library but for the exercises of other chapters,
-    and on what runs and compares it. A chapter that the command line names is always run.
+    It depends on the notebook, on the library but for the exercises of other chapters, and on what
+    runs and compares it. A chapter that the command line names is always run.
     """
     kept = proved.folder(config, "chapters") if path.parent == proved.ROOT / "chapters" else None
     if kept is None or any(path == Path(one.split("::")[0]).resolve() for one in config.args):
@@ -223,7 +210,7 @@ def stamp(config, path: Path) -> Path | None:
         besides=rf"exercises.chapter(?!{int(path.name[:2])}\.py)\d+\.py",
     )
     environment = [os.environ.get(name) for name in proved.KERNELS]
-    key = proved.key(parts, run_of(path), environment, config.option.any_pictures)
+    key = proved.key([*parts, path], environment, config.option.any_pictures, config.option.costly)
     return kept / f"{path.stem}-{key}"
 
 
@@ -242,6 +229,8 @@ def pytest_runtest_makereport(item, call):
 def pytest_addoption(parser):
     says = "do not compare pictures: another version of matplotlib draws them otherwise"
     parser.addoption("--any-pictures", action="store_true", help=says)
+    says = "seconds of a processor: a cell that takes more is not run again; inf: each is"
+    parser.addoption("--costly", type=float, default=COSTLY, help=says)
 
 
 def pytest_configure(config):
@@ -257,7 +246,7 @@ def pytest_configure(config):
 
     file, cell = nbval.plugin.IPyNbFile, nbval.plugin.IPyNbCell
     collect, get_message = file.collect, file.get_kernel_message
-    setup, teardown = file.setup, file.teardown
+    setup, teardown, runtest = file.setup, file.teardown, cell.runtest
 
     def execute(self, source, allow_stdin=None):
         """As Jupyter does: with a history, a ";" at the end hides the value."""
@@ -268,7 +257,9 @@ def pytest_configure(config):
         """Look at the stored file first; one that cannot be read must not stop the others."""
 
         def asked(name, look):
-            return Asked.from_parent(self, name=name, look=look)
+            item = Asked.from_parent(self, name=name)
+            item.look = look
+            return item
 
         self.left, self.stamp = set(), stamp(self.config, self.path)
         wanted = "" if "again" in self.config.option.markexpr else ".again"
@@ -282,16 +273,14 @@ def pytest_configure(config):
             cells = list(collect(self))
         except Exception:  # "stored" fails, and says why
             self.nb, cells = nbformat.v4.new_notebook(), []
-        self.messages, self.waiting = [], []
+        self.messages = []
         self.client = NotebookClient(nbformat.from_dict(self.nb), record_timing=False)
         self.client.reset_execution_trackers()
         if cells:  # the tests that have not passed yet
-            self.left |= {cell.name for cell in cells} | {"stored", "updated", AGAIN}
+            self.left |= {cell.name for cell in cells} | {"stored", AGAIN}
         yield from cells
-        # outputs with a name: any later cell may have changed them
-        yield asked("updated", lambda: [said for look in self.waiting for said in look()])
         if cells:
-            played = asked(AGAIN, lambda: play(self))
+            played = asked(AGAIN, lambda: play(self, cells))
             played.add_marker("again")
             yield played
 
@@ -301,10 +290,7 @@ def pytest_configure(config):
             return
         setup(self)
         self.folder = Path(tempfile.mkdtemp(prefix="notebook-"))
-        from tests.notebooks.playing import WATCH
-
-        start = f"__import__('os').chdir({str(self.folder)!r}); {WATCH}"
-        self.kernel.kc.execute(start, silent=True)
+        self.kernel.kc.execute(f"__import__('os').chdir({str(self.folder)!r})", silent=True)
 
     def stop(self):
         if not self.kernel:
@@ -325,17 +311,22 @@ def pytest_configure(config):
         mine = [one for one in said if one["parent_header"].get("msg_id") == about]
         position = [c.get("id") for c in self.parent.nb.cells].index(self.cell.get("id"))
         new = as_stored(self.parent.client, position, mine)
+        if card := self.cell.metadata.get("card"):
+            self.comparison_traceback = [] if card in str(new) else [f"no {card} card: {new}"]
+        else:
+            found = differences(new, self.cell.outputs, pictures=not any_pictures)
+            self.comparison_traceback = found
+        return not self.comparison_traceback
 
-        def compare():
-            return differences(new, self.cell.outputs, pictures=not any_pictures)
-
-        self.comparison_traceback = compare()
-        named = any(map(name_of, mine))
-        if named:
-            self.parent.waiting.append(lambda: [f"{self.name}: {said}" for said in compare()])
-        return named or not self.comparison_traceback
+    def time_it(self):
+        """Note the seconds of a processor that a cell has used."""
+        kernel = psutil.Process(self.parent.kernel.km.provisioner.pid)
+        before = sum(kernel.cpu_times()[:2])
+        runtest(self)
+        self.seconds = sum(kernel.cpu_times()[:2]) - before
 
     nbval.kernel.RunningKernel.execute_cell_input = execute
     file.collect, file.get_kernel_message = collect_strictly, keep_message
     file.setup, file.teardown = start_elsewhere, stop
-    cell.compare_outputs = compare_strictly
+    cell.compare_outputs, cell.runtest = compare_strictly, time_it
+    cell.seconds = 0.0  # until it has run to its end

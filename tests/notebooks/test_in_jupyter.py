@@ -44,20 +44,12 @@ def test_names_are_listed_at_once_and_nothing_is_loaded(run):
     assert run(LOADED)[0][1]["text"] == "['IPython']\n"
 
 
-@pytest.mark.parametrize(
-    ("code", "shown"),
-    [
-        ("print('secret < 1')", "secret &lt; 1"),
-        ("'sec' + 'ret'", "secret"),
-        (DRAWN, "d2lmini-figure"),
-        ("print('secret'); 1 / 0", "secret"),
-    ],
-)
-def test_a_hidden_cell_puts_out_a_fold(run, code, shown):
-    content = dict(run(code, "hide-cell"))["display_data"]
-    text = content["data"]["text/html"]
-    assert text.startswith("<details") and shown in text and text.endswith("</details>")
-    assert "secret" not in content["data"]["text/plain"]
+def test_a_hidden_cell_puts_out_a_fold(run):
+    for code, shown in (("print('secret < 1')", "secret &lt; 1"), (DRAWN, "d2lmini-figure")):
+        content = dict(run(code, "hide-cell"))["display_data"]
+        text = content["data"]["text/html"]
+        assert text.startswith("<details") and shown in text and text.endswith("</details>")
+        assert "secret" not in content["data"]["text/plain"]
 
 
 def test_an_error_is_seen_and_what_follows_is_as_ever(run):
@@ -70,12 +62,4 @@ def test_an_error_is_seen_and_what_follows_is_as_ever(run):
 def test_help_can_be_read(run):
     said = run.client.inspect("d2lmini.attention", reply=True, timeout=60)["content"]["data"]
     text = said["text/plain"]
-    assert "query: array" in text and "= scaled_dot_product_score" in text
-    assert " at 0x" not in text and "~A" not in text
-
-
-def test_a_changed_name_of_an_exercise_is_one_line(run):
-    code = "from d2lmini.exercises import check\n@check\ndef cosine(query, key): ..."
-    ((kind, content),) = run(code)
-    assert kind == "error" and len(content["traceback"]) == 1
-    assert "did you mean 'cosine_scores'?" in content["traceback"][0]
+    assert "query: array" in text and " at 0x" not in text and "~A" not in text

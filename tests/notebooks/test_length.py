@@ -35,10 +35,3 @@ def test_a_chapter_is_no_longer_than_it_may_be(path):
     assert words <= most_words, f"{words} words of {most_words}; {reason}"
     assert shown <= most_cells, f"{shown} cells of {most_cells}; {reason}"
     assert words > most_words / 2 and shown > 0, "nothing was counted"
-
-
-def test_what_is_folded_set_apart_or_markup_is_no_word():
-    fold = "<details><summary>Why</summary>\n\nBecause.\n\n</details>"
-    text = f"# Head\n\nOne.\n\n{fold}\n\n| a |\n\n$$\nx\n$$\n\n(a-label)=\n## Two words\n\n"
-    text += "> **Note.** Not *[here](there.md#x)*, <b>but</b> *so* $y$.\n"
-    assert words_of(text) == ["One.", "**Note.**", "Not", "*[here]*,", "but", "*so*", "x."]

@@ -35,14 +35,3 @@ def test_a_reader_sees_what_is_used_and_whole_lines(path):
     seen = [one for one in cells if not one.tags & {*FOLDED, "remove-input"}]
     long = [line for one in seen for line in one.code.splitlines() if len(line) > ROOM]
     assert not long, f"at most {ROOM} letters, or a desktop breaks them: {long}"
-
-
-def test_it_would_notice():
-    def cell(id, source, *tags):
-        return {"cell_type": "code", "id": id, "source": source, "metadata": {"tags": list(tags)}}
-
-    folded = cell("folded", "import numpy as np\nkey = np.eye(2)", "hide-input")
-    uses = cell("uses", "print(np.sum(key))")
-    again = cell("again", "key = 3\nprint(key)")
-    assert hidden_names(read_cells([folded, uses, again])) == {"uses": ["key"]}
-    assert hidden_names(read_cells([folded, again, uses])) == {}  # imports may stand in a fold

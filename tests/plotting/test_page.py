@@ -17,8 +17,8 @@ from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "_ext"))
-from face import with_face  # noqa: E402
-from letters import lettered  # noqa: E402
+from lettering.face import with_face  # noqa: E402
+from lettering.letters import lettered  # noqa: E402
 
 SETTINGS = f"""
 import sys

@@ -27,8 +27,8 @@ from fontTools.varLib.instancer import instantiateVariableFont
 
 logging.getLogger("fontTools").setLevel("WARNING")  # not each table of each font
 
-FACE = Path(__file__).parent / "face"
-KATEX = Path(__file__).parent / "katex/static/katex/fonts"
+FONTS = Path(__file__).parent / "fonts"
+KATEX = Path(__file__).parents[1] / "_ext/katex/static/katex/fonts"
 NAME = "face.css"
 # The family, its weights and slope, and the file with the place on its axes that it is cut from.
 # Letters of headings are drawn for their size.
@@ -66,7 +66,7 @@ SOURCE = Path(__file__).read_bytes()
 
 def file(name: str) -> Path:
     """Return where a font is."""
-    return (KATEX if name.startswith("KaTeX") else FACE) / f"{name}.woff2"
+    return (KATEX if name.startswith("KaTeX") else FONTS) / f"{name}.woff2"
 
 
 def kept(cut: Callable[..., bytes]) -> Callable[..., bytes]:
