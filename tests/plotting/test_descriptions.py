@@ -28,7 +28,6 @@ NEAR = 0.6 * np.eye(12, k=-1) + 0.01
 CHOICE = np.where(np.tri(12) > 0, np.eye(12, k=-4) * 0.93 + 0.005, np.nan)
 CHOICE[0, 0] = 1.0
 TRUE = [
-    (np.full((2, 4), 0.25), {}, "uniform, every value 0.25"),
     (np.full((2, 2), np.nan), {}, "all masked"),
     (
         np.where(CAUSAL > 0, CAUSAL, np.nan),
@@ -99,7 +98,6 @@ def test_many_panels_are_summed_up():
 def test_one_panel_is_told_in_whole_sentences():
     size = "Heatmap of {0} × {0} values (Queries × Keys), "
     assert heatmaps(np.eye(10)).alt == size.format(10) + f"from 0 to 1. I{IDENTITY[1:]}."
-    assert heatmaps(np.eye(2), alt="My own words.").alt == "My own words."
     alt = heatmaps([[0.001, 0.5], [0.876, 0.0]]).alt  # rounded as numbers are shown
     assert "from 0 to 0.88." in alt and "(0.50)" in alt and "(0.88)" in alt
     waves = np.sin(np.arange(20)[:, None] / 3 ** np.arange(4))

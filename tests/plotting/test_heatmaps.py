@@ -152,7 +152,6 @@ def test_the_ways_to_mask(torch):
     expected = np.broadcast_to(padding, (2, 4, 5, 3))
     np.testing.assert_array_equal(np.isfinite(panels(shown)), expected)
     nothing = heatmaps(np.full((2, 2), np.nan))
-    assert limits(nothing) == {(0, 1)}
     assert nothing.alt == "Heatmap of 2 × 2 values (Queries × Keys), all masked."
 
 
@@ -175,9 +174,8 @@ def test_numbers_in_cells():
     assert {place: text.get_text() for place, text in causal.items()} == {
         (0, 0): "0.50", (1, 0): "0.00", (1, 1): "1.00",
     }  # fmt: skip
-    found = annotations(heatmaps([[0.0, 0.3]]))
-    assert matplotlib.colors.to_rgb(found[0, 1].get_color()) == (0, 0, 0)
-    assert min(matplotlib.colors.to_rgb(found[0, 0].get_color())) > 0.3
+    grey = annotations(heatmaps([[0.0, 0.3]]))[0, 0].get_color()
+    assert min(matplotlib.colors.to_rgb(grey)) > 0.3
 
 
 def test_small_matrices_are_annotated():

@@ -39,11 +39,7 @@ def test_all_layers_and_heads_of_a_model_in_one_call(torch):
         assert shown.axes.shape == (2, 4)
         equal(shown, np.stack(given)[:, 1])
         assert titles(shown)[0] == NAMES
-        said = words(shown)
-        assert {"layer 0", "layer 1", "Queries", "Keys"} <= set(said)
-        assert said.count("cat") == 2 + 4, "the tokens stand at each row and below each column"
-    many = show_heatmaps(random_weights(1, 7, 2, 2), item=0)
-    assert titles(many) == [["head 0", *"123456"]], "the first says what the others count"
+        assert {"layer 0", "layer 1", "Queries", "Keys"} <= {*words(shown)}
     assert titles(show_heatmaps(given[0][1])) == [[""] * 4], "an array says nothing of its axes"
 
 

@@ -15,11 +15,10 @@ pytest.importorskip("myst_nb")  # the book's own tools: the library's tests do w
 import nbformat
 from bs4 import BeautifulSoup
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "_ext"))
-from lettering.face import with_face  # noqa: E402
-from lettering.letters import lettered  # noqa: E402
+from lettering.face import with_face
+from lettering.letters import lettered
 
+ROOT = Path(__file__).parents[2]
 SETTINGS = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "_ext")!r})
