@@ -31,11 +31,9 @@ pytest_plugins = [plugin for plugin, need in NEEDS.items() if importlib.util.fin
 collect_ignore = ["chapters/recipes.md"]
 
 # Where processes share the tests, what takes minutes begins first, so that none is left alone with
-# it at the end. One builds the book, and one that waits for it the published one; meanwhile another
-# runs a chapter, for which no book is needed.
+# it at the end. One builds the book; meanwhile another runs a chapter, for which none is needed.
 FIRST = (
     "tests/book/test_pages.py",
-    "tests/browser/test_published.py",
     "chapters/01",
     "tests/browser/test_live.py",
     "tests/browser",

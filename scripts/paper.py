@@ -238,7 +238,8 @@ class Book:
         if idea := first.select_one(".idea img.only-light"):
             cover.append(copy.copy(idea))
         for fact in filter(None, self.facts):
-            cover.append(self.tag("p", html.escape(fact), class_="fact"))
+            cover.append(line := self.tag("p", class_="fact"))
+            line.string = fact  # an address is no markup
         return cover
 
     def contents(self) -> Tag:

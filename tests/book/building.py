@@ -1,8 +1,7 @@
 """The book, read once for all tests of its pages, and again only after a change.
 
-What is read (Sphinx's doctrees) does not depend on where the book is published or whether it is
-printed: the published book and the one on paper are written from it. `test_ejected.py` reads a
-small book by itself.
+What is read (Sphinx's doctrees) does not depend on whether it is printed: the one on paper is
+written from it. What a published book has more, a small one shows (`tiny.py`).
 """
 
 import json
@@ -31,9 +30,7 @@ def build(source: Path, output: Path, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def public_config(
-    source: Path, folder: Path, public: dict = PUBLIC, *, brings_python: bool = False
-) -> Path:
+def public_config(source: Path, folder: Path, public: dict = PUBLIC) -> Path:
     """Write the configuration that a book would have if it were published; return its path."""
     config = yaml.safe_load((source / "_config.yml").read_text("utf8"))
     sphinx = config["sphinx"]
@@ -41,18 +38,9 @@ def public_config(
         name: str(source / path) for name, path in sphinx["local_extensions"].items()
     }
     sphinx["config"]["public"] = dict(public)
-    sphinx["config"]["live"] = {"self_host": brings_python}
     path = folder / "public.yml"
     path.write_text(yaml.safe_dump(config), "utf8")
     return path
-
-
-def build_private(source: Path, folder: Path) -> tuple[int, str]:
-    """Build a book as it is for those who have no address for it, once it is published as well."""
-    config = yaml.safe_load((source / "_config.yml").read_text("utf8"))["sphinx"]["config"]
-    if not (config.get("public") or {}).get("address"):
-        return build(source, folder)
-    return build(source, folder, "--config", str(public_config(source, folder, {})))
 
 
 def pages_of(toc: Path) -> list[str]:
@@ -74,6 +62,7 @@ SOURCES = (
     "_toc.yml",
     "chapters",
     "d2lmini",
+    "lettering",
     "live_cells",
     "theme",
     "tests/book/building.py",
@@ -106,7 +95,11 @@ def once(request, name: str, make, *more):
 @pytest.fixture(scope="session")
 def building(request):
     """Return the exit status, what was said, and where the pages are."""
-    folder, said = once(request, "book", lambda folder: build_private(ROOT, folder))
+
+    def make(folder):  # as it is for those who have no address for it, once it has one as well
+        return build(ROOT, folder, "--config", str(public_config(ROOT, folder, {})))
+
+    folder, said = once(request, "book", make)
     return *said, folder / "_build" / "html"
 
 
@@ -116,26 +109,27 @@ def built(building):
     return building[-1]
 
 
-def publish(folder: Path, read: Path) -> tuple[int, str]:
-    """Build the book as if it were published, of the pages as they were read, in a site."""
-    brings_python = bool(os.environ.get("PYODIDE_DIR"))  # as the workflow publishes it
-    config = public_config(ROOT, folder, brings_python=brings_python)
-    shutil.copytree(read, folder / "_build/.doctrees")
-    status, said = build(ROOT, folder, "--config", str(config))
+def publish(folder: Path) -> tuple[int, str]:
+    """Build a small book as if it were published, in a site; its path is no pattern."""
+    from tests.book import tiny
+
+    source = tiny.tiny_book(folder / "a [b] c", tiny.pages())
+    public_config(source, source).replace(source / "_config.yml")
+    tiny.committed(source, "2020-02-03")
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("PYODIDE_DIR"):
+            patch.setenv("LIVE_SELF_HOST", "1")  # as the workflow publishes the book
+        status, said = build(source, source)
     if status == 0:
         (folder / "site").mkdir()
-        (folder / "_build" / "html").rename(folder / "site" / "book")  # where PUBLIC says
+        shutil.copytree(source / "_build/html", folder / "site/book")  # where PUBLIC says
     return status, said
 
 
 @pytest.fixture(scope="session")
-def published_site(request, building):
-    """Return the root of the server that has the published book, with the dates of its pages."""
-    status, said, built = building
-    assert status == 0, said
-    read = built.parent / ".doctrees"
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True).stdout
-    pyodide = os.environ.get("PYODIDE_DIR")
-    folder, (status, said) = once(request, "published", lambda f: publish(f, read), commit, pyodide)
-    assert status == 0, said
+def published_site(request):
+    """Return the root of the server that has a small published book."""
+    made_of = proved.key(proved.files("tests/book/tiny.py")), os.environ.get("PYODIDE_DIR")
+    folder, (status, said) = once(request, "published", publish, *made_of)
+    assert status == 0 and "WARNING" not in said, said
     return folder / "site"

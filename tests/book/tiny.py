@@ -1,4 +1,4 @@
-"""A book of a few pages, with this project's own configuration."""
+"""A book of a few pages, with this project's own configuration, and what its pages hold."""
 
 import functools
 import json
@@ -45,6 +45,44 @@ FIGURE = code(DRAW, "hide-input")
 CAPTION = markdown("**Figure 2.1.** What $n$ queries do, as [(2.1)](#eq-2-1) says.")
 
 
+ELSEWHERE = """# Elsewhere
+
+See [(2.1)](02-plain.ipynb#eq-2-1), [Figure 2.1](02-plain.ipynb#figure-2-1),
+[why](02-plain.ipynb#why-divide-by-d), [query](glossary.md#term-query) and
+[Some One](bibliography.md#someone2020) and [a mean](glossary.md#term-nadarayawatson-regression),
+or [elsewhere](https://example.org/).
+"""
+DECORATIVE = """# Two pictures with nothing to say
+
+```{image} _static/card.png
+:class: decorative
+```
+
+<p><img src="../_static/card.png" alt="" class="decorative"></p>
+"""
+CELLS = [
+    TITLE,
+    markdown(
+        "## First part\n\nA [query](glossary.md#term-query), [mixed](glossary.md#term-soft-lookup)"
+        ", [a formula](#eq-2-2), [Figure 2.1](#figure-2-1), [the next part](#why-divide-by-d), "
+        "[Some One](bibliography.md#someone2020), [again](bibliography.md#someone2020).\n\n"
+        "$$\n\\mathbf{o} = x \\tag{2.1}\n$$\n\n$$\n\\begin{aligned} a &= b \\\\ c &= d "
+        "\\end{aligned}\n\\tag{2.2}\n$$"
+    ),
+    FIGURE,
+    CAPTION,
+    markdown(
+        "## Why divide by √d\n\n> **Takeaways**\n>\n> - One.\n\n> **Optional.** With slopes.\n\n"
+        "> A quote."
+    ),
+    code("assert 1 + 1 == 2", "hide-cell", mystnb=NAMED),
+    markdown(
+        "## Exercises\n\n### One\n\n*Easy, 10 minutes.* Do it.\n\n<details><summary>Answer: why "
+        "not</summary>\n\nBecause $x$.\n\n- One.\n\n</details>\n\nAfter it."
+    ),
+]
+
+
 def stored(cells):
     """Return the text of a notebook of these cells, as it is after a run."""
     made = read_notebook(json.dumps({"nbformat": 4, "cells": cells}))
@@ -64,11 +102,19 @@ def drawing():
     return [nbformat.v4.new_output("display_data", data, metadata=metadata)]
 
 
+def pages():
+    """Return the pages of a small book that has something of each kind."""
+    plain = stored(CELLS)
+    return {"02-plain.ipynb": plain, "glossary.md": GLOSSARY, "more.md": ELSEWHERE} | {
+        "marked.md": DECORATIVE
+    }
+
+
 def tiny_book(folder, pages):
     """Write a book of these pages with this project's own configuration."""
     (folder / "chapters" / "_static").mkdir(parents=True)
     shutil.copy(ROOT / "_config.yml", folder)
-    for name in ("_ext", "chapters/_code", "live_cells", "theme"):
+    for name in ("_ext", "chapters/_code", "lettering", "live_cells", "theme"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for file in (ROOT / "chapters" / "_static").glob("*.*"):
         shutil.copy(file, folder / "chapters" / "_static")
@@ -79,11 +125,11 @@ def tiny_book(folder, pages):
     )
     for name, text in pages.items():
         (folder / "chapters" / name).write_text(text)
-    toc = {
-        "format": "jb-book",
-        "root": "chapters/index",
-        "chapters": [{"file": f"chapters/{name}"} for name in ("bibliography.md", *pages)],
-    }
+    parts = [{"caption": "Chapters", "numbered": True}, {"caption": "More"}]
+    for name in ("bibliography.md", *pages):
+        part = parts[not name.endswith(".ipynb")]
+        part.setdefault("chapters", []).append({"file": f"chapters/{name}"})
+    toc = {"format": "jb-book", "root": "chapters/index", "parts": parts}
     (folder / "_toc.yml").write_text(json.dumps(toc))  # JSON is YAML
     return folder
 

@@ -2,6 +2,7 @@
 
 import gzip
 import threading
+import time
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -36,6 +37,14 @@ def published(published_site):
         web.shutdown()
 
 
+def lasting(part, script, given=None):
+    """Return what a script finds on a page, or a part of it, unless it is gone in five seconds."""
+    end = time.monotonic() + 5
+    while (found := part.evaluate(script, given)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
 @dataclass
 class Visit:
     """A page in a browser, what it said, and what it asked for."""
@@ -63,12 +72,10 @@ def visit(chromium, address):
     """Return a function that opens a page as somebody who has never been there."""
     contexts = []
 
-    def open_page(page, width=1280, scheme="light", base=address, fonts=True, **options) -> Visit:
+    def open_page(page, width=1280, scheme="light", base=address, **options) -> Visit:
         size = {"width": width, "height": 900}
         context = chromium.new_context(viewport=size, color_scheme=scheme, **options)
         contexts.append(context)
-        if not fonts:
-            context.route("**/*.woff2", lambda route: route.abort())
         seen = Visit(context.new_page())
         # "log" is what the theme tells its own authors
         seen.tab.on("console", lambda m: m.type != "log" and seen.said.append(m.text))

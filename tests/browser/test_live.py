@@ -1,11 +1,10 @@
 """Cells that run in the reader's browser, in Chromium with the real Pyodide.
 
-PYODIDE_DIR names a folder with the files of Pyodide; then it is the published book, which brings
-them with it, whose cells are run. Without it they come from the public server. To start Python
-takes most of the time here: one tab, in which it has started, serves as many tests as it can.
+PYODIDE_DIR names a folder with the files of Pyodide; without it they come from the public server.
+To start Python takes most of the time here: one tab, in which it has started, serves as many tests
+as it can.
 """
 
-import json
 import os
 import re
 import urllib.request
@@ -22,8 +21,7 @@ from tests.browser.test_storage import BLOCKED
 
 FIRST = CHAPTERS[0]
 # Of the words of all chapters the same is asked without a browser: `notebooks/test_live.py`.
-EACH_TIME = [FIRST, CHAPTERS[8]]
-ONCE_A_WEEK = [pytest.param(p, marks=pytest.mark.weekly) for p in CHAPTERS if p not in EACH_TIME]
+ONCE_A_WEEK = [pytest.param(page, marks=pytest.mark.weekly) for page in CHAPTERS[1:]]
 CDN = "https://cdn.jsdelivr.net/pyodide/"
 KINDS = {"mjs": "text/javascript", "js": "text/javascript", "wasm": "application/wasm"}
 PATIENCE = 240_000  # milliseconds: a busy machine may take long, and none of this is a race
@@ -132,20 +130,13 @@ class Tab:
         expect(self.output(name)).to_have_attribute("data-state", state)
 
 
-@pytest.fixture(scope="session")
-def home(request):
-    """Return the book whose cells are run."""
-    return request.getfixturevalue("published" if os.environ.get("PYODIDE_DIR") else "address")
-
-
 @pytest.fixture(scope="module")
-def opened(chromium, home):
+def opened(chromium, address):
     """Return a function that opens a page in a browser of its own, with nothing stored."""
     contexts = []
 
-    def open_page(page=FIRST, width=1280, scheme="light", script="", base=home, **options):
-        size = {"width": width, "height": 900}
-        context = chromium.new_context(viewport=size, color_scheme=scheme, **options)
+    def open_page(page=FIRST, width=1280, script="", base=address):
+        context = chromium.new_context(viewport={"width": width, "height": 900})
         contexts.append(context)
         if script:
             context.add_init_script(script)
@@ -166,7 +157,7 @@ def tab(opened, pyodide):
 
 
 @pytest.mark.usefixtures("pyodide")
-@pytest.mark.parametrize("page", EACH_TIME + ONCE_A_WEEK)
+@pytest.mark.parametrize("page", [FIRST, *ONCE_A_WEEK])
 def test_every_live_cell_gives_what_is_stored(opened, page):
     tab = opened(page)
     found = tab.page.evaluate(RUN_ALL, PATIENCE)
@@ -179,32 +170,33 @@ def test_every_live_cell_gives_what_is_stored(opened, page):
     tagged = "[...document.querySelectorAll('.tag_live')].map(cell => cell.id)"
     assert [name for name, *_ in found] == tab.page.evaluate(tagged)
     assert tab.said == []
-    if os.environ.get("PYODIDE_DIR"):
-        strangers = [url for url in tab.asked if not url.startswith((tab.home, "data:", "blob:"))]
-        assert strangers == [], "the published book brings Python with it"
+    tab.page.context.close()
+
+
+@pytest.mark.usefixtures("pyodide")
+def test_the_published_book_brings_python_with_it(opened, published):
+    """A small one, where there is a folder: its folded cell runs, and nobody else is asked."""
+    tab = opened("chapters/02-plain", base=published)
+    cell = tab.page.locator(".cell[data-live].tag_hide-cell")
+    cell.locator("summary").click()
+    cell.locator(".live-run").click()
+    output = cell.locator("[data-live-output]")
+    expect(output).to_have_attribute("data-state", "done", timeout=PATIENCE)
+    known = (tab.home, "data:", "blob:", *([] if os.environ.get("PYODIDE_DIR") else [CDN]))
+    assert [url for url in tab.asked if not url.startswith(known)] == tab.said == []
     tab.page.context.close()
 
 
 # --- before the first run ---
 
 
-def test_before_the_first_run_nothing_is_loaded_and_each_cell_has_its_parts(visit):
-    """What teachers and tests rely on."""
+def test_before_the_first_run_nothing_is_loaded(visit):
     seen = visit(FIRST)
-    cells = seen.tab.locator("[data-live]")
-    cells.first.wait_for(state="attached")
+    expect(seen.tab.locator("[data-live-output][data-state=idle]").first).to_be_attached()
     paths = [path for path in seen.weights() if "/live/" in path]
     assert [path.rpartition("/")[2] for path in paths] == ["live.mjs"]
-    assert seen.said == []
-    parts = [seen.tab.locator("[data-live-output][data-state=idle]")]
-    for word, hidden in {"Run": False, "Stop": True, "Reset": True}.items():
-        name = re.compile(f"^{word}")
-        assert (seen.tab.get_by_role("button", name=name).count() == 0) == hidden
-        parts += [seen.tab.get_by_role("button", name=name, include_hidden=True)]
-    editor = seen.tab.get_by_label(re.compile("^(Code of cell|Your answer)"))
-    for part in [*parts, editor.and_(seen.tab.locator("textarea"))]:
-        # as many as there are cells, and at least one in each: one in each
-        assert cells.locator(part).count() == cells.filter(has=part).count() == cells.count() > 20
+    assert seen.tab.get_by_role("button", name=re.compile("^Run")).count() > 20
+    assert seen.tab.get_by_label(re.compile("^(Code of cell|Your answer)")).count() > 20
 
 
 def test_without_scripts_there_are_no_buttons(visit):
@@ -214,17 +206,8 @@ def test_without_scripts_there_are_no_buttons(visit):
     assert words.count() == tab.locator(".live-bar:visible").count() == 7
 
 
-def test_a_cell_that_needs_pytorch_says_so_where_run_would_be(visit):
-    tab = visit("chapters/04-projections").tab
-    bar = tab.locator("#cell-head-class .live-bar")
-    assert "needs PyTorch" in bar.inner_text() and bar.locator("button").count() == 0
-    bar.locator("a").click()
-    assert tab.url.endswith("#run-this-chapter")
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_nobody_is_shut_out_of_an_editor(opened, width):
-    tab = opened(width=width)
+def test_nobody_is_shut_out_of_an_editor(opened):
+    tab = opened(width=390)
     name = "weights-from-scratch"
     tab.button(name, "Edit").click()
     tab.page.keyboard.type("1 # x")
@@ -233,39 +216,12 @@ def test_nobody_is_shut_out_of_an_editor(opened, width):
         tab.page.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
         tab.page.evaluate(SHOWN)
         assert findings(tab.page, ALL_RULES, f"#cell-{name}") == []
-    assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 390
     for word in ("Run", "Edit"):
         assert tab.button(name, word).bounding_box()["height"] >= 24
 
 
-def test_comments_stay_where_they_are_while_somebody_types(opened):
-    """On a phone a long comment goes below its line; in the field it cannot."""
-    tab = opened("chapters/02-softmax-weighting", width=390)
-    cell, area = tab.cell("sentence-content"), tab.code("sentence-content")
-    places = "root => [...root.querySelectorAll('.c1')].map(one => one.getBoundingClientRect().x)"
-    area.focus()
-    typed, height = cell.evaluate(places), cell.bounding_box()["height"]
-    tab.page.keyboard.press("Control+End")
-    tab.page.keyboard.type(" ")
-    assert cell.evaluate(places) == typed
-    area.blur()
-    assert (cell.evaluate(places), cell.bounding_box()["height"]) == (typed, height)
-
-
 # --- running ---
-
-
-def test_a_figure_looks_like_the_stored_one(tab):
-    stored = tab.cell("smooth").locator("img.only-light").first
-    stored.scroll_into_view_if_needed()
-    size = stored.bounding_box()
-    tab.run("smooth", "done")
-    now = tab.output("smooth").locator("img.only-light").bounding_box()
-    for side in ("width", "height"):  # but for how a browser rounds
-        assert now[side] == pytest.approx(size[side], abs=0.5)
-    assert tab.output("smooth").locator("img.only-dark").count() == 1
-    assert tab.cell("smooth").locator("img:visible").count() == 1
-    assert tab.cell("smooth").locator("figcaption").is_visible()
 
 
 CHECK = "from d2lmini.exercises import check\n\n@check\n"  # how an exercise begins
@@ -274,15 +230,13 @@ CHECK = "from d2lmini.exercises import check\n\n@check\n"  # how an exercise beg
 def test_exercises_check_themselves_are_counted_and_end(tab):
     name = "exercise-one-hot-yours"
     count = tab.page.locator('.page-toc a[href="#exercises"] .live-count')
-    tab.write(name, f"{CHECK}def one_hot(scores):\n    return scores")
-    assert "✗ one_hot: wrong" in tab.run(name, "done")
     tab.write(name, f"{CHECK}def one_hot(scores):\n    return scores.nothing")
     card = tab.run(name, "done")
     assert "AttributeError" in card and "return scores.nothing" in card
     assert count.count() == 0
     tab.write(name, find("one_hot").solution.replace("def one", f"{CHECK}def one"))
     assert "✓ one_hot" in tab.run(name, "done")
-    assert count.inner_text().strip() == "1 of 7"
+    expect(count).to_have_text("1 of 7")
     name = "exercise-cosine-scores-yours"
     tab.write(name, f"{CHECK}def cosine_scores(query, key):\n    while True: pass")
     assert "cosine_scores: " in tab.run(name, "done"), "the check stops it"
@@ -313,36 +267,13 @@ def test_what_the_worker_shows_cannot_act_on_the_page(tab):
     [
         ("for i in range(10**6): print(i)", "done", "999,000 more lines"),
         ("x = []\nwhile True: x.append(bytearray(2**24))", "error", "MemoryError"),
-        ("def f(): return f()\nf()", "error", "RecursionError"),
-        ("f = lambda x: str([x])\nx = []\nfor i in range(10**5): x = [x]\nrepr(x)", "error", ""),
     ],
 )
 def test_whatever_a_cell_does_the_page_says_what_happened(tab, code, state, says):
     assert says in tab.tries(code, state)
     assert tab.code("crowd").input_value() == code
-    assert "66.8" not in tab.output("crowd").inner_text()
     tab.button("crowd", "Reset").click()
     assert "66.8" in tab.run("crowd", "done")
-
-
-def test_what_is_shown_is_what_a_notebook_shows(tab):
-    """The signs of a terminal do what they do there; a display goes, and is shown anew."""
-    said = tab.tries(
-        "for i in range(3): print(f'\\r{i} of 3', end='')\n"
-        "print('\\nab\\bc \\x1b[31mred\\x1b[0m')\n"
-        "print('\\x1b[38;5;196mof 256\\x1b[48;2;0;0;255mground\\x1b[49m')\n"
-        "print('\\x1b]8;;http://a.b\\x07a link\\x1b]8;;\\x07\\x1b]0;title\\x07\\x07\\x1b(B')"
-    )
-    assert said.strip() == "2 of 3\nac red\nof 256ground\na link"
-    assert tab.output("crowd").locator(".ansi-c1").all_inner_texts() == ["red", "of 256"]
-    assert tab.output("crowd").locator(".ansi-on.ansi-c4").inner_text() == "ground"
-    said = tab.tries(
-        "from IPython.display import HTML, clear_output\n"
-        "print('old')\nplace = display(1, display_id=True)\nclear_output()\n"
-        "place.display(HTML('<b>2</b>'))\nprint('and')\nplace.update(HTML('<i>3</i>'))"
-    )
-    assert said.split() == ["3", "and"]
-    assert tab.output("crowd").locator("i").inner_text() == "3"
 
 
 @pytest.mark.parametrize(
@@ -350,8 +281,6 @@ def test_what_is_shown_is_what_a_notebook_shows(tab):
     [
         ("print('so far', end='')\nwhile True: pass", "so far"),
         ("i = 0\nwhile True:\n    print(i)\n    i += 1", "More printed"),
-        # the last of a flood, before a long computation
-        ("for i in range(20_000): print(f'\\r{i}', end='')\nwhile True: pass", "19999"),
     ],
 )
 def test_what_is_printed_is_seen_at_once_and_stays_when_it_is_stopped(tab, code, shown):
@@ -365,17 +294,13 @@ def test_what_is_printed_is_seen_at_once_and_stays_when_it_is_stopped(tab, code,
     tab.cell("crowd").get_by_role("button", name=re.compile("^Stop")).click()
     expect(tab.output("crowd")).to_have_attribute("data-state", "error")
     expect(tab.output("library")).to_have_attribute("data-state", "idle")
-    assert tab.output("library").inner_text() == ""
     assert tab.cell("library").locator(".cell_output").is_visible()
     assert tab.button("library", "Run").is_enabled()
     text = tab.output("crowd").inner_text()
     assert shown in text and "Stopped" in text
-    if "print(i)" in code:
-        assert "\n999" in text and "\n1000" not in text
     assert tab.code("crowd").input_value() == code
     tab.cell("crowd").get_by_role("button", name=re.compile("^Reset")).click()
     expect(tab.output("crowd")).to_have_attribute("data-state", "idle")
-    assert "2510 strangers" in tab.cell("crowd").locator(".cell_output").inner_text()
 
 
 def test_the_keyboard_alone(tab):
@@ -393,66 +318,42 @@ def test_the_keyboard_alone(tab):
     press("Control+Enter")
     tab.ends("crowd", "done")
     assert tab.output("crowd").inner_text().strip() == "1"
-    press("Tab")
-    assert code.input_value().endswith("x   ")
     press("Escape")
     press("Tab")
     assert not code.evaluate("code => code === document.activeElement")
-    tab.button("crowd", "Reset").focus()
-    press("Enter")
-    assert "strangers" in code.input_value()
-    press("Enter")  # Reset has put the focus on Run, and a run leaves it there
-    tab.ends("crowd", "done")
+    tab.button("crowd", "Reset").press("Enter")
+    expect(code).to_have_value(re.compile("strangers"))
     expect(tab.button("crowd", "Run")).to_be_focused()
 
 
 # --- what is kept ---
 
-KEPT = "localStorage.getItem(name)"
+KEPT = "name => JSON.parse(localStorage.getItem(name))"
+FORMS = ('{"PAGE": {"code": {"crowd": 5}, "solved": 5}}', '{"PAGE": null}', "5", "{")
 
 
 def test_edits_are_kept_for_this_copy_of_the_book_until_they_are_forgotten(opened):
-    """There may be two copies under one host, as the previews of pull requests are."""
+    """There may be two copies under one host; what a program left in another form is nothing."""
     tab = opened()
     tab.write("crowd", "1 + 41")
     kept = f"live-cells {urlsplit(tab.home).path}"
-    assert list(json.loads(tab.page.evaluate(f"name => {KEPT}", kept))) == [f"{FIRST}.html"]
-    assert tab.page.evaluate(f"name => {KEPT}", "live-cells") is None
+    assert list(tab.page.evaluate(KEPT, kept)) == [f"{FIRST}.html"]
+    assert tab.page.evaluate(KEPT, "live-cells") is None
     tab.page.reload()
     expect(tab.code("crowd")).to_have_value("1 + 41")
     tab.page.on("dialog", lambda dialog: dialog.accept())
     tab.page.get_by_role("button", name="Forget it").click()
-    assert "strangers" in tab.code("crowd").input_value()
-    tab.page.reload()
-    expect(tab.output("crowd")).to_have_attribute("data-state", "idle")
-    assert "strangers" in tab.code("crowd").input_value()
-
-
-FORMS = [
-    '{"PAGE": {"code": null}}', '{"PAGE": {"code": {"crowd": 5}, "solved": 5}}',
-    '{"PAGE": {"code": [], "solved": [null]}}', '{"PAGE": null}', "5", '"x"', "[]", "{",
-]  # fmt: skip
-
-
-def test_what_is_kept_in_another_form_counts_as_nothing(opened):
-    """As another version or program may have left it, under the names of old and of now."""
-    tab = opened()
-    kept = f"live-cells {urlsplit(tab.home).path}"
-    for form in FORMS:
-        stored = form.replace("PAGE", f"{FIRST}.html")
-        for name in ("live-cells", kept):
-            tab.page.evaluate("([name, text]) => localStorage.setItem(name, text)", [name, stored])
+    for form in ("null", *FORMS):
         tab.page.reload()
-        tab.page.locator("[data-live]").first.wait_for(state="attached")
-        live = tab.page.locator(".live-bar:not(.live-not)")
-        assert tab.page.locator(".live-run").count() == live.count() > 20, form
-        assert "strangers" in tab.code("crowd").input_value()
+        expect(tab.code("crowd")).to_have_value(re.compile("strangers"))
         tab.write("crowd", "1 + 41")
-        now = json.loads(tab.page.evaluate(f"name => {KEPT}", kept))
-        assert now[f"{FIRST}.html"]["code"] == {"crowd": "1 + 41"}, form
-        assert tab.said == [], form
+        assert tab.page.evaluate(KEPT, kept)[f"{FIRST}.html"]["code"] == {"crowd": "1 + 41"}, form
+        stored = form.replace("PAGE", f"{FIRST}.html")
+        tab.page.evaluate("([name, text]) => localStorage.setItem(name, text)", [kept, stored])
+    assert tab.said == []
 
 
+@pytest.mark.weekly
 @pytest.mark.usefixtures("pyodide")
 def test_a_real_model_runs_what_was_written_on_other_pages(opened):
     """A right answer in chapter 3 and a slip in chapter 5 are found in chapter 7."""
@@ -478,39 +379,21 @@ BAR = """() => { const seen = window.seen = []; new MutationObserver(() => {
 
 
 @pytest.mark.usefixtures("pyodide")
-def test_a_first_run_shows_how_much_has_come_and_a_second_visit_begins_early(opened):
-    tab = opened()
+def test_a_first_run_shows_how_much_has_come_even_where_storage_is_blocked(opened):
+    tab = opened(script=BLOCKED)
     tab.page.evaluate(BAR)
-    tab.run("crowd", "done")
+    assert "66.8" in tab.run("crowd", "done")
     seen = tab.page.evaluate("window.seen")
     assert 0 < seen[0] < 1 == seen[-1] and seen == sorted(seen), seen
-    again = Tab(tab.page.context, tab.page.url)
-    if not again.page.workers:
-        again.page.wait_for_event("worker", timeout=PATIENCE)
-    assert "66.8" in again.run("crowd", "done")  # Run was pressed at once
-    tab.page.context.close()
-
-
-@pytest.mark.usefixtures("pyodide")
-def test_it_runs_from_the_public_server_and_where_storage_is_blocked(opened, address):
-    tab = opened(script=BLOCKED, base=address)
-    assert tab.tries("1 + 41").strip() == "42"
     assert tab.said == []
     assert any(url.startswith(CDN) and url.endswith("pyodide.asm.wasm") for url in tab.asked)
     tab.page.context.close()
 
 
-def test_without_the_public_server_the_stored_output_stays(opened, address):
-    tab = opened(base=address)
+def test_without_the_public_server_the_stored_output_stays(opened):
+    tab = opened()
     tab.page.context.unroute_all()
     tab.page.context.route(f"{CDN}**", lambda route: route.abort())
     text = tab.run("crowd", "error")
     assert "Python could not be loaded" in text and "run this chapter as a notebook" in text
     assert tab.cell("crowd").locator(".cell_output").is_visible()
-
-
-def test_two_pages_at_once(tab):
-    other = Tab(tab.page.context, tab.page.url)
-    assert tab.tries("here = 1\nhere").strip() == "1"
-    assert "NameError" in other.tries("here", "error")
-    other.page.close()

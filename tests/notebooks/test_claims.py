@@ -156,7 +156,7 @@ def test_each_count_of_texts_is_compared_with_what_is_stored():
     assert counts > 15 and not unchecked, f"say in CLAIMS what must hold: {unchecked}"
 
 
-READ = re.compile(rf"\b({'|'.join(sorted(NUMBERS | CONTROLS))})\b(?:\"\])?(\[-?\d+[\],])?")
+READ = re.compile(rf'[."]({"|".join(sorted(NUMBERS | CONTROLS))})\b(?:"\])?(\[-?\d+[\],])?')
 
 
 def rests_on_one(code):
@@ -172,7 +172,5 @@ def test_nothing_is_read_of_one_text_where_more_are_stored(path):
 
 
 def test_a_claim_on_one_text_is_found():
-    code = (
-        'print(trials.patch[0, 1], controls["rest_chances"][-1], trials.rank[0])\ntrials.rank[:, 1]'
-    )
+    code = 'print(trials.patch[0, 1], controls["rest_chances"][-1], trials.rank[0], trials.rank)'
     assert rests_on_one(code) == {"patch", "rest_chances"}

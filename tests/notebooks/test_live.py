@@ -66,21 +66,26 @@ def test_what_a_cell_needs(sources, needs):
     assert plan_cells(cells(*sources))[-1].needs == needs
 
 
-# Run all live cells of pages as a reader's browser does, without PyTorch; say what came out.
+# Run all live cells of pages as a reader's browser does, without PyTorch; say what came out. Each
+# page has a process of its own, which has imported the library before it began.
 PLAYED = """
-import json, sys
+import json, multiprocessing, sys
 sys.modules["torch"] = None
+import d2lmini.plotting
 from live_cells.runner import Runner
-came = {}
-for name, cells in json.load(sys.stdin).items():
-    sent, came[name] = [], {}
+
+def played(cells):
+    sent, came = [], {}
     runner = Runner(lambda piece: sent.append(json.loads(piece)))
     for cell in filter(lambda cell: cell["live"], cells):
         for step in json.loads(runner.prepare(json.dumps(cells), cell["id"]))["steps"]:
             sent.clear()
             runner.run(step)
-        came[name][cell["id"]] = sent[:]
-print(json.dumps(came))
+        came[cell["id"]] = sent[:]
+    return came
+
+with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as pool:
+    print(json.dumps(pool.map(played, json.load(sys.stdin), chunksize=1)))
 """
 
 
@@ -96,16 +101,15 @@ def python(*command, **options):
 @pytest.mark.again
 def test_every_live_cell_says_here_what_is_stored():
     """As in `browser/test_live.py`, but with the NumPy of this machine and without pictures."""
-    given, stored = {}, {}
+    given, stored = [], []
     for path in CHAPTERS:
         code = [one for one in notebooks.read(path).cells if one.cell_type == "code"]
         live_ones = {cell.id: cell for cell in code if "live" in cell.metadata.get("tags", [])}
-        stored[path.stem] = {name: words_of(cell.outputs) for name, cell in live_ones.items()}
-        page = [{"id": one.id, "code": one.source, "live": one.id in live_ones} for one in code]
-        given[path.stem] = page
+        stored.append({name: words_of(cell.outputs) for name, cell in live_ones.items()})
+        given.append([{"id": c.id, "code": c.source, "live": c.id in live_ones} for c in code])
     came = json.loads(python("-c", PLAYED, input=json.dumps(given)))
-    for chapter, cells in stored.items():
-        assert {name: words_of(one) for name, one in came[chapter].items()} == cells, chapter
+    for path, cells, here in zip(CHAPTERS, stored, came, strict=True):
+        assert {name: words_of(one) for name, one in here.items()} == cells, path.stem
 
 
 def words_of(outputs):
@@ -352,7 +356,7 @@ def test_the_archive_is_the_same_each_time_and_runs_alone(tmp_path):
     zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
     alone = {"cwd": tmp_path, "env": {"PYTHONPATH": str(tmp_path)}}
     cell = {"id": "a", "code": "import d2lmini\nd2lmini.__file__", "live": True}
-    came = python("-P", "-c", PLAYED, input=json.dumps({"page": [cell]}), **alone)
+    came = python("-P", "-c", PLAYED, input=json.dumps([[cell]]), **alone)
     assert f"{tmp_path}/d2lmini" in came
 
 
