@@ -13,7 +13,6 @@ import d2lmini
 VALUE_ERRORS = {
     # weights
     "softmax(z(2, 3, 4), axis=3)": "axis must be … 3 axes … got 3",
-    "softmax(z())": "axis must be",
     "masked_softmax(z(2, 3, 4), axis=3)": "axis must be … 3 axes … got 3",
     "masked_softmax(z(2, 3, 5), yes(2, 5))": "mask of shape (2, 5) … (2, 3, 5)…padding_mask",
     "masked_softmax(z(2, 2, 3, 4), padding_mask(i([1, 2]), 4))": "for items",
@@ -65,7 +64,6 @@ VALUE_ERRORS = {
     },
     # masks
     "causal_mask(-1, like=z(0))": "num_queries must be at least 0, got -1",
-    "causal_mask(2**63, 2, like=z(0))": "num_queries must be at most 9223372036854775807",
     "sliding_window_mask(2, window=0, like=z(0))": "window must be at least 1, got 0",
     "padding_mask(i([1, 5]), 4)": "lengths[1] = 5 … 0 and num_keys = 4",
     "padding_mask(i([[1, 1, 0], [1, 0, 0]]), 3)": (
@@ -116,9 +114,6 @@ VALUE_ERRORS = {
     ),
     "lsh_attention(*[z(6, 4)] * 2, num_buckets=4, seed=0)": "got 4; the nearest: 2, 6",
     "lsh_attention(*[z(6, 4)] * 2, num_buckets=0, seed=0)": "num_buckets must be at least 1, got 0",
-    "lsh_attention(*[z(6, 4)] * 2, num_buckets=2, num_rounds=0, seed=0)": (
-        "num_rounds must be at least 1"
-    ),
     "lsh_attention(z(6, 4), z(5, 2), num_buckets=1, seed=0)": (
         "each query needs one value, got 6 queries and 5 values"
     ),
@@ -142,7 +137,6 @@ VALUE_ERRORS = {
     # names
     "misspell('', rng=rng)": "name is empty",
     "misspell('u', rng=rng, kinds=['doubled', 'left out'])": "doubled, left out fits 'u'",
-    "misspell('garcia', rng=rng, slips=-1)": "slips must be at least 0, got -1",
     "misspell('garcia', rng=rng, kinds=['vowels'])": "'vowels'; there are consonant, vowel,",
     "NameEncoder.load()(['Иванов'])": "'и' in it",
     "NameEncoder.load()(['a' * 65])": "65 letters, and at most 64",
@@ -171,7 +165,6 @@ TYPE_ERRORS = {
             ("None", "be a NumPy array or a PyTorch tensor, got NoneType; …asarray"),
             ("np.array([['a', 'b']])", "hold real numbers, got …<U1"),
             ("np.array([[None, 1.0]])", "hold …, got …object; give key.astype(float)"),
-            ("np.zeros((1, 2), [('a', 'f4')])", "hold real numbers, got …'a'"),
             ("np.asmatrix(np.ones((2, 2)))", "be … got matrix"),
             ("np.ma.array([[1.0]], mask=[[True]])", "be … got MaskedArray; pass x.data… mask="),
         ]
@@ -201,7 +194,6 @@ TYPE_ERRORS = {
     "KeyValueCache().append([[1.0]], [[1.0]])": "key must be a NumPy array or a …got list",
     # positions
     "sinusoidal_positions(2.0, 4, like=z(0))": "num_positions must be an integer",
-    "sinusoidal_positions(2, 4, like=z(0), base='large')": "base must be a number",
     "rotary([[1.0, 2.0]])": "x must be a NumPy array or a PyTorch tensor, got list",
     "rotary(z(2, 4, 6), positions=z(4))": "positions must be integers, got …float64",
     # tiles, features, hashing

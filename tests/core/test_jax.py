@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import oracles
 import pytest
 
 import d2lmini as d
@@ -52,13 +51,6 @@ def test_the_same_as_numpy(name):
     step = 1e-2 * jnp.ones_like(traced[0]).at[..., 0].set(0)
     change = (call(traced[0] + step, *traced[1:]) - call(traced[0] - step, *traced[1:])).sum() / 2
     np.testing.assert_allclose((gradient * step).sum(), change, atol=2e-3)
-
-
-def test_attention_is_that_of_the_definition():
-    found = d.attention(*map(jnp.asarray, ARRAYS), mask=jnp.asarray(MASK))
-    expected = oracles.masked_softmax(oracles.scores(QUERY, KEY), MASK)
-    np.testing.assert_allclose(found.weights, expected, atol=1e-6)
-    np.testing.assert_allclose(found.output, oracles.weighted_sum(expected, VALUE), atol=1e-5)
 
 
 def test_a_query_that_sees_no_key_has_zeros_and_finite_gradients():
