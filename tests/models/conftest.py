@@ -2,6 +2,8 @@
 
 from importlib.util import find_spec
 
+import pytest
+
 WITHOUT_TRANSFORMERS = find_spec("transformers") is None
 collect_ignore = ["test_transformers.py"] if WITHOUT_TRANSFORMERS else []
 
@@ -11,3 +13,17 @@ def pytest_report_header():
     if WITHOUT_TRANSFORMERS:
         return "tests/models/test_transformers.py is left out: transformers is not installed"
     return None
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Train in one thread: sums come out the same, and other tests keep their processor."""
+    if find_spec("torch") is None:
+        yield
+        return
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,7 +1,5 @@
 """The small models of chapter 6: what they learn, what must hold, and bad input."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
@@ -14,24 +12,13 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from d2lmini import models  # noqa: E402
-from d2lmini.models import phrases, progress, recommend, sentence  # noqa: E402
+from d2lmini.models import phrases, recommend, sentence  # noqa: E402
 from d2lmini.models.words import COLOURS, NOUNS  # noqa: E402
 
 CLOSE = torch.testing.assert_close
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-# What they learn
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_unseen_phrases_are_translated(seed):
     translator, unseen = models.train_translator(seed)
     assert len(unseen) == 200
@@ -49,8 +36,6 @@ def test_one_head_can_get_stuck_with_words_and_no_gender():
     translation = stuck.translate("a pretty blue flower")
     assert translation.text == "un joli fleur bleue"
     assert translation.weights[0, 0, 3] < 0.05, "the article never asks the noun"
-    untrained, unseen = models.train_translator(1, steps=0)
-    assert untrained.accuracy(unseen) < 0.1
 
 
 @pytest.mark.parametrize("seed", [1, 2])  # the chapter trains another, and says that others do
@@ -86,15 +71,11 @@ def test_two_layers_foretell_what_comes_and_one_does_not():
 
 
 def test_training_is_repeatable_and_leaves_the_random_state():
-    torch.manual_seed(0)
     before = torch.get_rng_state()
     one, other = (models.train_language_model(3, steps=2) for _ in range(2))
     assert torch.equal(before, torch.get_rng_state())
     for a, b in zip(one.parameters(), other.parameters(), strict=True):
         assert torch.equal(a, b)
-
-
-# What must hold
 
 
 def test_a_block_is_that_of_the_framework():
@@ -115,17 +96,15 @@ def test_a_block_is_that_of_the_framework():
     CLOSE(ours(x).output, theirs(x))
 
 
-@pytest.mark.parametrize("which", ["language", "induction"])
-def test_a_later_token_never_changes_an_earlier_output(which):
+def test_a_later_token_never_changes_an_earlier_output():
     torch.manual_seed(5)
     vocabulary = models.Vocabulary([french for _, french in phrases()])
-    language = which == "language"
-    model = models.LanguageModel(vocabulary, 9) if language else models.InductionModel()
     tokens, other = torch.randint(26, (2, 3, 9))
-    whole = model.double()(tokens)[0]
-    for t in range(1, 9):
-        changed = torch.cat([tokens[:, :t], other[:, t:]], dim=1)
-        CLOSE(model(changed)[0][:, :t], whole[:, :t], rtol=0, atol=1e-12)
+    for model in models.LanguageModel(vocabulary, 9).double(), models.InductionModel().double():
+        whole = model(tokens)[0]
+        for t in range(1, 9):
+            changed = torch.cat([tokens[:, :t], other[:, t:]], dim=1)
+            CLOSE(model(changed)[0][:, :t], whole[:, :t], rtol=0, atol=1e-12)
 
 
 def test_padding_does_not_change_a_translation():
@@ -134,14 +113,6 @@ def test_padding_does_not_change_a_translation():
     alone = translator(english(["a cat"]), french(["un"]))
     padded = translator(english(["a cat", "the small black dog"]), french(["un", "le"]))
     CLOSE(alone[0], padded[0])
-
-
-def test_each_phrase_agrees_in_gender():
-    pairs = dict(phrases())
-    assert len(pairs) == 864
-    assert pairs["a pretty blue flower"] == "une jolie fleur bleue"
-    assert pairs["the black dog"] == "le chien noir"
-    assert sentence([1, 0, 9, 0, 0, 1, 1, 1]) == "une voiture est noire et le petit chien est vert"
 
 
 def test_the_meetings_of_the_chapter_are_those_that_were_published():
@@ -165,86 +136,27 @@ def test_the_nearest_in_the_history_decides():
     np.testing.assert_allclose(recommend(np.zeros((1, 3)), seen, ratings).output, ratings.mean())
 
 
-# Bad input
-
 WORDS = models.Vocabulary(["le chat est noir"])
 
 
-VALUE_ERRORS = {
+REFUSED = {
     "WORDS.encode(['le chats'])": "'chats' is not in .* nearest are chat",
-    "WORDS.encode(['  '])": "a text is empty",
-    "WORDS.encode([])": "there is no text",
-    "WORDS.decode([99])": "99 is not the number of a word",
-    "models.Vocabulary([''])": "at least one word",
+    "WORDS.encode('le chat')": r"a list of strings; write \['le chat'\]",
     "models.LanguageModel(WORDS, 2)(of(1, 1, 3))": "3 tokens and the model 2 positions",
     "models.LanguageModel(WORDS, 2)(of(9, 1, 2))": "numbers from 0 to 6",
-    "models.LanguageModel(WORDS, 2)(torch.tensor(1))": "got one number",
-    "models.LanguageModel(WORDS, 0)": "num_positions must be at least 1",
-    "models.LanguageModel(WORDS, 4).write(0, 'le chat est')": (
-        "3 words and the model 4 positions.* no place left"
-    ),
-    "models.LanguageModel(WORDS, 4).write(0, 'le chats')": "'chats' is not in",
-    "models.InductionModel()(of(1, 1, 21))": "21 letters and the model 20 positions",
-    "models.InductionModel()(of(26, 1, 2))": "from 0 to 25",
-    "untrained()(of(999, 1, 1), of(1, 1, 1))": "source must be numbers from 0 to .*, got 999",
-    "untrained()(of(3, 1, 1), of(-1, 1, 1))": "target must be numbers from 0 to .*, got -1",
-    "untrained().translate('')": "a text is empty",
-    "untrained().translate('a catt')": "'catt' is not in .* nearest are cat",
-    "models.train_translator(-1)": "seed must be at least 0, got -1",
-    "models.train_language_model(1, steps=-1)": "steps must be at least 0",
-    "sentence([1, 2])": "8 numbers, got 2",
-    "recommend(np.ones((1, 2)), np.ones((0, 2)), np.ones(0))": "the history is empty",
-    "recommend(np.ones((1, 2)), np.ones((3, 2)), np.ones(2))": "one rating, got ratings of shape",
-    "recommend(np.ones((1, 2)), np.ones((3, 4, 2)), np.ones(3))": (
-        r"for a history of shape \(3, 4, 2\)"
-    ),
-}
-TYPE_ERRORS = {
-    "WORDS.encode('le chat')": r"a list of strings; write \['le chat'\]",
-    "models.Vocabulary('le chat')": "a list of strings",
-    "models.LanguageModel(WORDS, 2)([[1, 2]])": "tensor of .*, got list",
+    "models.LanguageModel(WORDS, 4).write(0, 'le chat est')": "3 words and .* no place left",
     "models.InductionModel()(torch.ones(1, 2))": "got torch.float32",
-    "models.train_induction(1.5)": "seed must be an integer",
-    "untrained().translate(None)": "a text must be a string, got NoneType",
+    "untrained()(of(999, 1, 1), of(1, 1, 1))": "source must be numbers from 0 to .*, got 999",
+    "untrained().translate('a catt')": "'catt' is not in .* nearest are cat",
+    "recommend(np.ones((1, 2)), np.ones((0, 2)), np.ones(0))": "the history is empty",
 }
 
 
-@pytest.mark.parametrize("call", [*VALUE_ERRORS, *TYPE_ERRORS])
+@pytest.mark.parametrize("call", REFUSED)
 def test_bad_input_is_named(call):
-    words, error = VALUE_ERRORS.get(call), ValueError
-    if words is None:
-        words, error = TYPE_ERRORS[call], TypeError
     names = {
         "untrained": lambda: models.train_translator(1, steps=0)[0],
         "of": lambda number, *shape: torch.full(shape, number),
     }
-    with pytest.raises(error, match=words):
+    with pytest.raises((TypeError, ValueError), match=REFUSED[call]):
         eval(call, globals() | names)
-
-
-# The bar
-
-
-def test_what_is_stored_of_a_notebook_has_no_trace_of_the_bar(capfd):
-    from nbclient import NotebookClient
-
-    assert list(progress(5, "five")) == [0, 1, 2, 3, 4]
-    assert capfd.readouterr() == ("", "")  # nobody looks: no bar
-    code = (
-        "import sys; sys.modules['tqdm'] = None\n"
-        "from d2lmini.models import progress; print(list(progress(3, 'x')))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("[0, 1, 2]\n", ""), "without tqdm there is none"
-
-    class Watching(NotebookClient):
-        def process_message(self, message, *rest):
-            said.append(message["content"].get("text", ""))
-            return super().process_message(message, *rest)
-
-    said = []
-    cell = "from d2lmini.models import progress\nprint(sum(progress(3, 'three')))"
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
-    Watching(notebook, timeout=120).execute()
-    assert any("three:   0%" in text for text in said), "nobody saw a bar in a running kernel"
-    assert [output.get("text") for output in notebook.cells[0].outputs] == ["3\n"]

@@ -1,10 +1,11 @@
 """What the tests of figures share."""
 
 import importlib
-import os
 from pathlib import Path
 
 import pytest
+
+from tests.comparing import TORCH
 
 
 def pytest_collection_modifyitems(items):
@@ -19,6 +20,4 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def torch():
     """Return PyTorch; only where it is not required may it be missing."""
-    if os.environ.get("CI") or os.environ.get("REQUIRE_TORCH"):
-        return importlib.import_module("torch")
-    return pytest.importorskip("torch")
+    return importlib.import_module("torch") if TORCH else pytest.skip("needs PyTorch")

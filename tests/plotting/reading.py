@@ -1,8 +1,5 @@
 """Read a finished figure back: its numbers, its pixels and its words."""
 
-import io
-
-import matplotlib.image
 import numpy as np
 from matplotlib.text import Text
 
@@ -62,26 +59,6 @@ def apart(shown, spare=1):
 def limits(shown):
     """Return the ends of the colour scale of every panel, as a set."""
     return {ax.images[0].get_clim() for ax in shown.axes.flat}
-
-
-def pixels(shown, ax=None):
-    """Return the picture as 8-bit RGB, (height, width, 3): all of it, or one panel."""
-    rgba = matplotlib.image.imread(io.BytesIO(shown.png()))
-    rgb = (rgba[..., :3] * 255).round().astype(int)
-    if ax is None:
-        return rgb
-    box = ax.get_position()
-    height, width = rgb.shape[:2]
-    top, bottom = (round((1 - y) * height) for y in (box.y1, box.y0))
-    return rgb[top:bottom, round(box.x0 * width) : round(box.x1 * width)]
-
-
-def cell(panel, shape, query, key):
-    """Return the inner pixels of one cell, (k, 3), without the gaps between cells."""
-    height, width = panel.shape[0] / shape[0], panel.shape[1] / shape[1]
-    rows = slice(round((query + 0.15) * height), round((query + 0.85) * height))
-    columns = slice(round((key + 0.15) * width), round((key + 0.85) * width))
-    return panel[rows, columns].reshape(-1, 3)
 
 
 def texts(shown):

@@ -1,7 +1,6 @@
 """``Diagram``: things stand where they should, words beside lines, nothing is cut off."""
 
 import itertools
-import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
@@ -45,10 +44,9 @@ def test_a_box_is_as_large_as_its_words_and_knows_its_sides():
     room = extent(other)
     assert large.left[0] < room.x0 < room.x1 < large.right[0]
     assert large.bottom[1] < room.y0 < room.y1 < large.top[1]
-    (patch,) = patches(figure, FancyBboxPatch)
-    assert to_hex(patch.get_edgecolor()) == COLORS["query"]
-    fixed, _ = drawn(lambda d: d.box((1, 1), "q", width=1.5, height=0.7))
-    assert (fixed.width, fixed.height) == (1.5, 0.7)
+    assert to_hex(patches(figure, FancyBboxPatch)[0].get_edgecolor()) == COLORS["query"]
+    part = Part((2.0, 1.0), width=1.0, height=0.5)
+    assert part.along("left", 2) == [(1.5, 1.125), (1.5, 0.875)]
     part, formula = drawn(lambda d: d.text((2, 1), r"keys $\mathbf{K}\in\mathbb{R}^{m}$"))
     assert extent(formula).width == pytest.approx(part.width, abs=0.05)
 
@@ -57,9 +55,8 @@ def test_a_box_is_as_large_as_its_words_and_knows_its_sides():
 def test_words_can_be_read_on_every_ground(theme):
     with drawing_for(theme):
         for kind in [*KINDS, "ink"]:
-            for share in (0.1, 0.16, 0.44) if kind == "weight" else (0.1, 0.16):
-                ground = to_rgb(tint(COLORS[kind], share))
-                assert contrast(to_rgb(COLORS["ink"]), ground) >= 4.5, kind
+            ground = to_rgb(tint(COLORS[kind], 0.44 if kind == "weight" else 0.16))
+            assert contrast(to_rgb(COLORS["ink"]), ground) >= 4.5, kind
 
 
 def test_cells_bars_and_values_of_one_pitch_stand_in_rows():
@@ -70,31 +67,24 @@ def test_cells_bars_and_values_of_one_pitch_stand_in_rows():
         return keys, d.bars((3, 1.5), shares), d.cells((2, 0.3), ["the", "cat"], down=False)
 
     (keys, bars, row), figure = drawn(draw)
-    assert len(keys) == len(bars) == 3
     assert [k.center[1] for k in keys] == [b.center[1] for b in bars]
     assert all(a.bottom[1] > b.top[1] for a, b in itertools.pairwise(keys))
     assert {k.width for k in keys} == {keys.width}
-    assert [w[:2] for w in words(figure)[4:7]] == ["0.", "0.", "0."]
-    for text, share in zip(words(figure)[4:7], shares, strict=True):
-        assert float(text) == pytest.approx(share, abs=0.0051)
+    np.testing.assert_allclose([float(word) for word in words(figure)[4:7]], shares, atol=0.0051)
     lengths = [bar.get_width() for bar in patches(figure, Rectangle)]
     np.testing.assert_allclose(np.array(lengths[1::2]) / 0.9, shares)
     assert row[0].right[0] < row[1].left[0] and row[0].center[1] == row[1].center[1] == 0.3
     assert row.left[0] == pytest.approx(row[0].left[0])
-    _, above = drawn(lambda d: d.bars((3, 1.5), [2.0, 1.0]))
-    assert [bar.get_width() for bar in patches(above, Rectangle)][1::2] == [0.9, 0.45]
 
 
 def test_a_matrix_has_a_cell_for_each_number_and_hatches_what_is_masked():
     given = {"values": [[1.0, 0.5], [0.0, 0.25]], "mask": [[1, 0], [1, 1]]}
     told = {"kind": "weight", "name": "weights", "shape": "(2, 2)"}
     matrix, figure = drawn(lambda d: d.matrix((2, 1), **given, **told))
-    assert len(matrix) == 2 and len(matrix[0]) == 2
     assert matrix[0][0].center[1] > matrix[1][0].center[1]
     assert matrix[0][0].center[0] < matrix[0][1].center[0]
     cells = patches(figure, Rectangle)
     (hatched,) = (cell for cell in cells if cell.get_hatch())
-    assert hatched.get_hatch() == "////"
     corner = matrix[0][1].left[0], matrix[0][1].bottom[1]
     np.testing.assert_allclose(hatched.get_xy(), corner)
     fills = [to_hex(cell.get_facecolor()) for cell in cells if cell.get_fill()]
@@ -103,28 +93,7 @@ def test_a_matrix_has_a_cell_for_each_number_and_hatches_what_is_masked():
     assert words(figure) == ["weights", "(2, 2)"]
 
 
-@pytest.mark.parametrize("side", ["left", "right", "top", "bottom"])
-def test_places_along_a_side_share_it_and_are_far_enough_apart_for_heads(side):
-    part = Part((2.0, 1.0), width=1.0, height=0.5)
-    places = np.array(part.along(side, 4))
-    x, y = getattr(part, side)
-    across, along = (0, 1) if side in ("left", "right") else (1, 0)
-    np.testing.assert_allclose(places[:, across], (x, y)[across])
-    length, sign = (part.height, -1) if along else (part.width, 1)
-    want = [(x, y)[along] + sign * length * share for share in (-3 / 8, -1 / 8, 1 / 8, 3 / 8)]
-    np.testing.assert_allclose(places[:, along], want)
-    np.testing.assert_allclose(part.along(side, 1), [(x, y)])
-
-
-def test_along_asks_for_a_side_and_a_number():
-    part = Part((2.0, 1.0), width=1.0, height=0.5)
-    with pytest.raises(ValueError, match="left, right, top, bottom; got 'above'"):
-        part.along("above", 2)
-    with pytest.raises(ValueError, match="count must be at least 1; got 0"):
-        part.along("top", 0)
-
-
-WAYS = [(4, 1.5), (3.5, 2.4), (2.6, 2.6), (2.6, 0.4), (1.2, 1.5), (1, 0.5)]
+WAYS = [(4, 1.5), (3.5, 2.4), (2.6, 0.4), (1, 0.5)]
 
 
 @pytest.mark.parametrize("side", [None, "left", "right"])
@@ -141,18 +110,15 @@ def test_a_label_is_never_on_its_line(bend, side):
         assert not inside.all(axis=1).any()
         middle = np.array([(room.x0 + room.x1) / 2, (room.y0 + room.y1) / 2])
         assert np.linalg.norm(path - middle, axis=1).min() < 0.75
-    assert number == len(WAYS) - 1
 
 
-def test_an_arrow_touches_neither_end_and_is_as_wide_as_it_is_told():
-    lines = [0.6, 1.2, 3, 6]
+def test_an_arrow_touches_neither_end_and_its_head_is_wider_than_its_line():
+    lines = [0.6, 6]
     _, figure = drawn(lambda d: [d.arrow((1, 1), (3, 1), line=line) for line in lines])
     for arrow, line in zip(patches(figure, FancyArrowPatch), lines, strict=True):
         tip = arrow.get_path().vertices[:-1, 0]
-        assert tip.min() > 1.02 and tip.max() < 2.98
-        style = arrow.get_arrowstyle()
-        assert arrow.get_linewidth() == line
-        assert 2 * style.head_width * arrow.get_mutation_scale() > line, "its head is wider"
+        assert tip.min() > 1.02 and tip.max() < 2.98 and arrow.get_linewidth() == line
+        assert 2 * arrow.get_arrowstyle().head_width * arrow.get_mutation_scale() > line
 
 
 def test_vectors_stand_in_their_plane_and_a_bracket_has_its_words_outside():
@@ -168,11 +134,3 @@ def test_vectors_stand_in_their_plane_and_a_bracket_has_its_words_outside():
     _, figure = drawn(lambda d: d.bracket((1, 1), (2, 1), "three tokens"))
     line = figure.axes[0, 0].lines[0].get_xydata()
     assert line[:, 1].min() > extent(figure).y1
-
-
-def test_foreign_words_pass_the_gate_and_each_page_has_its_colours():
-    _, figure = drawn(lambda d: d.box((1, 1), "\x1b <b>\u200b & ", kind="value"))
-    for theme in PALETTES:
-        svg = figure.svg(theme)
-        ET.fromstring(svg)
-        assert r"\x1b &lt;b&gt;\u200b &amp;" in svg and PALETTES[theme]["value"] in svg

@@ -1,20 +1,13 @@
 """Every word around the panels, and the place that it takes."""
 
-import warnings
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from d2lmini.plotting import show_heatmaps
-from d2lmini.plotting._inputs import visible_token
-from tests.comparing import many
 from tests.plotting.reading import (
     heatmaps,
     inside,
     overlap,
-    pixels,
     random_weights,
     texts,
     tick_labels,
@@ -27,53 +20,37 @@ TOKENS = ["the", "cat", "sat", "on", "mats"]
 
 def test_tokens_are_tick_labels_of_the_outer_panels_only():
     shown = heatmaps(random_weights(2, 2, 5, 5), xticks=TOKENS, yticks=TOKENS[::-1])
-    for row, column in np.ndindex(2, 2):
-        ax = shown.axes[row, column]
+    for (row, column), ax in np.ndenumerate(shown.axes):
         assert tick_labels(ax.xaxis) == (TOKENS if row == 1 else [])
         assert tick_labels(ax.yaxis) == (TOKENS[::-1] if column == 0 else [])
 
 
 def test_spaces_are_visible_and_labels_may_be_of_any_kind():
-    seen = {"the": "the", " the": "␣the", "the  ": "the␣␣", " ": "␣", "": "", "\n": "⏎"}
-    for token, shown in (seen | {"New York": "New York", "\ta": "⇥a", "Ġthe": "Ġthe"}).items():
-        assert visible_token(token) == shown
     for x, y, shown in (
-        (["a", " a"], [" ", "b "], (["a", "␣a"], ["␣", "b␣"])),
+        (["a", " a"], [" ", "b\n"], (["a", "␣a"], ["␣", "b⏎"])),
         (range(2), np.array([1.5, 2.5]), (["0", "1"], ["1.5", "2.5"])),
     ):
         ax = heatmaps(np.eye(2), xticks=x, yticks=y).axes[0, 0]
         assert (tick_labels(ax.xaxis), tick_labels(ax.yaxis)) == shown
 
 
-@pytest.mark.parametrize(("count", "step"), [(1, 1), (10, 1), (500, 50)])
-def test_without_tokens_cells_are_numbered_in_round_steps(count, step):
-    ax = heatmaps(random_weights(count, count)).axes[0, 0]
-    np.testing.assert_array_equal(ax.get_xticks(), range(0, count, step))
-    assert tick_labels(ax.xaxis) == [str(i) for i in range(0, count, step)]
-
-
 @pytest.mark.parametrize(
     ("labels", "angle", "step"),
     [
+        (None, 0, 50),  # cells are numbered in round steps
         (TOKENS, 0, 1),
         (["a token"] * 12, 45, 1),
         (["a token"] * 40, 90, 1),
         ([str(i) for i in range(1, 31)], 0, 2),  # numbers stay upright
-        ([f"t{i}" for i in range(300)], 90, None),
     ],
     ids=lambda value: str(value)[:20],
 )
 def test_labels_are_turned_and_left_out_only_where_they_do_not_fit(labels, angle, step):
-    shown = heatmaps(random_weights(len(labels), len(labels)), xticks=labels)
-    assert {label.get_rotation() for label in shown.axes[0, 0].get_xticklabels()} == {angle}
-    found = tick_labels(shown.axes[0, 0].xaxis)
-    if step is None:
-        assert 30 < len(found) < 100
-        step = -(-len(labels) // len(found))
-    assert found == labels[::step]
-    if len(labels) == 40:
-        ax = heatmaps(random_weights(40, 40), yticks=labels).axes[0, 0]
-        assert tick_labels(ax.yaxis) == labels
+    count = len(labels or range(500))
+    ax = heatmaps(random_weights(count, count), xticks=labels).axes[0, 0]
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {angle}
+    assert tick_labels(ax.xaxis) == (labels or [str(i) for i in range(500)])[::step]
+    np.testing.assert_array_equal(ax.get_xticks(), range(0, count, step))
 
 
 def test_a_very_long_label_leaves_room_for_the_picture():
@@ -89,33 +66,28 @@ def test_titles_are_one_per_column_or_one_per_panel_and_rows_have_their_own():
     columns, every = [["a", "b", "c"], [""] * 3], [["a", "b", "c"], ["d", "e", "f"]]
     for told, expected in (
         (["a", "b", "c"], columns),
-        ((f"{c}" for c in "abc"), columns),
-        (("a", None, 3), [["a", "", "3"], [""] * 3]),
         (list("abcdef"), every),
         (every, every),
     ):
         shown = heatmaps(random_weights(2, 3, 4, 4), titles=told, row_titles=["Layer 1", "Layer 2"])
         assert titles(shown) == expected
         assert {"Layer 1", "Layer 2"} <= set(words(shown))
-    one = heatmaps(random_weights(3, 1, 4, 4), titles=["a", "b", "c"])
-    assert titles(one) == [["a"], ["b"], ["c"]]
 
 
-HOSTILE = ["$$", "$\\foo$", "$5 and $6", "a_b^c", "\\frac", "100%", "{", "<b>&"]
+HOSTILE = ["$$", "$\\foo$", "$5 and $6", "<b>&"]
 
 
-@pytest.mark.parametrize("where", ["xticks", "yticks", "titles", "row_titles", "label", "xlabel"])
-def test_no_word_is_taken_for_a_formula(where):
+def test_no_word_is_taken_for_a_formula():
     """matplotlib#20266, nine-or-null#14, mtools PR#639."""
-    values = random_weights(*{"titles": (1, 8), "row_titles": (8, 1)}.get(where, (1, 1)), 8, 8)
-    told = HOSTILE[1:2] if where in ("label", "xlabel") else HOSTILE
-    options = {"xlabel": "Keys", "ylabel": "Queries"}
-    shown = show_heatmaps(values, **options | {where: told[0] if len(told) == 1 else told})
+    bad = HOSTILE[1]
+    sides = {"xticks": HOSTILE, "yticks": HOSTILE, "titles": HOSTILE, "row_titles": HOSTILE}
+    shown = show_heatmaps(random_weights(4, 4, 4, 4), bad, bad, label=bad, **sides)
     shown.png()  # a formula would be read now
-    found = {t: text.replace("\n", " ") for text, _, t in texts(shown)}  # a title may be wrapped
-    found = {t: text for t, text in found.items() if text in HOSTILE}
-    assert set(found.values()) == set(told)
-    assert not any(t.get_parse_math() for t in found)
+    found = [(text.replace("\n", " "), t) for text, _, t in texts(shown)]  # a title may be wrapped
+    said = [text for text, _ in found]
+    times = {word: said.count(word) for word in HOSTILE}
+    assert times == dict.fromkeys(HOSTILE, 4 + 4 + 1 + 1) | {bad: 10 + 3}
+    assert not any(t.get_parse_math() for text, t in found if text in HOSTILE)
 
 
 HEADS, LAYERS = [f"Head {i}" for i in range(1, 13)], [f"Layer {i}" for i in range(1, 4)]
@@ -126,20 +98,14 @@ BAR = "attention weight after the softmax"
 FIVE = {"xticks": TOKENS, "yticks": TOKENS}
 TURNED = {key: [f"token {i}" for i in range(12)] for key in FIVE}
 FIGURES = {
-    "one": (np.eye(10), {}),
     "one cell": (np.ones((1, 1)), {}),
     "tokens": (random_weights(5, 5), FIVE | {"label": "weight"}),
-    "heads": (random_weights(2, 4, 12, 12), {"titles": HEADS[:4], "row_titles": LAYERS[:2]}),
     "two with turned tokens": (random_weights(1, 2, 12, 12), TURNED | {"titles": AFTER}),
     "twelve heads": (random_weights(3, 12, 16, 16), {"titles": HEADS, "row_titles": LAYERS}),
     "a title each": (random_weights(2, 2, 5, 5), FIVE | {"titles": EACH}),
     "one long query": (random_weights(1, 200), {}),
-    "long and thin": (random_weights(200, 3), {}),
-    "large": (random_weights(512, 512), {}),
-    "long words": (random_weights(1, 6, 4, 4), {"titles": ["characterisation"] * 6}),
     "long labels": (np.eye(2), {"xlabel": LONG, "ylabel": LONG, "label": BAR}),
     "signed": (random_weights(6, 6) * 700 - 300, {"xticks": list("abcdef")}),
-    "a size": (random_weights(2, 4, 9, 9), {"figsize": (7, 3.5)}),
     "too small": (random_weights(2, 4, 9, 9), {"figsize": (1, 1), "titles": ["a title"] * 4}),
 }
 
@@ -157,14 +123,9 @@ def test_all_has_its_place(matrices, options):
             assert turned or not any(overlap(box, panel) for panel in axes), text
             for other, near, its in found[:i]:
                 assert (turned and its.get_rotation() == 45) or not overlap(box, near), other
-    # It is no wider than the page unless asked to, and has whole pixels.
+    # It is no wider than the page unless asked to.
     inches = figure.figure.get_size_inches()
-    if asked := options.get("figsize"):
-        assert (inches >= np.array(asked) - 1e-9).all()
-    else:
-        assert inches[0] <= 6.4
-        np.testing.assert_allclose(inches * 96, (inches * 96).round(), atol=1e-9)
-        assert pixels(figure).shape[:2] == tuple((inches[::-1] * 192).round())
+    assert (inches >= options["figsize"]).all() if "figsize" in options else inches[0] <= 6.4
     # Cells are square unless the matrix is long and thin, and panels alike.
     panels = axes[: figure.axes.size]
     queries, keys = matrices.shape[-2:]
@@ -178,26 +139,3 @@ def test_all_has_its_place(matrices, options):
     (bar,) = axes[figure.axes.size :]
     assert bar.y0 == pytest.approx(min(p.y0 for p in panels))
     assert bar.y1 == pytest.approx(max(p.y1 for p in panels))
-    assert len(figure.figure.axes[-1].get_yticks()) == 3
-
-
-@settings(many, max_examples=8)
-@given(
-    shape=st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 30), st.integers(1, 30)),
-    words=st.lists(st.text("abc ÄW$_.…", max_size=12), min_size=30, max_size=30),
-    named=st.booleans(),
-)
-def test_any_grid_fits_the_page(shape, words, named):
-    rows, columns, queries, keys = shape
-    tokens = {"xticks": words[:keys], "yticks": words[:queries]} if named else {}
-    told = {"titles": words[:columns], "row_titles": words[:rows], **tokens}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        shown = heatmaps(np.zeros(shape), show=False, **told)
-    assert shown.figure.get_size_inches()[0] <= 6.4 and shown.axes.shape == (rows, columns)
-    inside(shown)
-
-
-def test_panels_that_need_a_pixel_less_each_still_fit():
-    shown = heatmaps(np.zeros((1, 5, 11, 13)), titles=["W", "", "", "", ""], row_titles=["W"])
-    assert shown.figure.get_size_inches()[0] <= 6.4

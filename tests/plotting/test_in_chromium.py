@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 
 from d2lmini import masked_softmax
 from d2lmini.plotting import AttentionExplorer, AttentionTrace
-from d2lmini.plotting.theme import PALETTES
+from d2lmini.plotting.theme import PALETTES, contrast
 from tests.plotting.reading import heatmaps, random_weights
 
 pytest.importorskip("playwright")  # with which the fixture `chromium` comes
@@ -44,17 +44,11 @@ def page(chromium):
         window.close()
 
 
-def picture(page):
-    """Return the pixels of the image, (height, width, 3)."""
-    shot = matplotlib.image.imread(io.BytesIO(page.locator("img").screenshot()))
-    return (shot[..., :3] * 255).round().astype(int)
-
-
 def has_ground(page, color):
     """See that the image is the drawing for this ground, and covers the other one."""
-    shown = picture(page)
+    shot = matplotlib.image.imread(io.BytesIO(page.locator("img").screenshot()))[..., :3] * 255
     for corner in (3, -3):
-        np.testing.assert_allclose(shown[corner, corner], color, atol=1)
+        np.testing.assert_allclose(shot[corner, corner], color, atol=1.5)
 
 
 @pytest.fixture(scope="module")
@@ -72,44 +66,29 @@ HOSTS = {
     # This book, JupyterLab, Colab and VS Code, with the colours of their words.
     "book": (host("#fff", "#1f2329", root='data-theme="light"', scheme="dark"), LIGHT),
     "book dark": (host("#121212", "#ced6dd", root='data-theme="dark"'), DARK),
-    "lab": (host("#fff", "rgba(0,0,0,.87)", names='data-jp-theme-light="true"'), LIGHT),
     "lab dark": (host("#111", "#fff", names='data-jp-theme-light="false"'), DARK),
-    "colab": (host("#fff", "#1f1f1f", root='theme="light"', scheme="dark"), LIGHT),
     "colab dark": (host("#383838", "#d4d4d4", root='theme="dark"'), DARK),
-    "code": (host("#fff", "#3b3b3b", names=VSCODE.format("vscode-light"), scheme="dark"), LIGHT),
-    "code dark": (host("#1f1f1f", "#ccc", names=VSCODE.format("vscode-dark")), DARK),
     "code contrast": (host("#000", "#fff", names=VSCODE.format("vscode-high-contrast")), DARK),
-    "code bright contrast": (
-        host("#fff", "#292929", names=VSCODE.format("vscode-high-contrast-light"), scheme="dark"),
-        LIGHT,
-    ),
-    # Hosts that nobody has heard of.
-    "unknown": (host("#fefefe", "#222", names='data-mode="day"', scheme="dark"), LIGHT),
-    "unknown dark": (host("#0b0e14", "#bfbdb6", names='data-mode="night"'), DARK),
+    # Hosts that nobody has heard of, and such as say one thing and show another.
     "solarized": (host("#fdf6e3", "#657b83", scheme="dark"), LIGHT),
     "solarized dark": (host("#002b36", "#93a1a1"), DARK),
-    "coloured words": (host("#fff", "#0000ee", scheme="dark"), LIGHT),
     "coloured words, dark": (host("#000", "#00ff00"), DARK),
-    "dark by its scheme": ({"root": 'style="color-scheme:dark"'}, DARK),
-    "light by its scheme": ({"root": 'style="color-scheme:light"', "scheme": "dark"}, LIGHT),
-    "both schemes": ({"root": 'style="color-scheme:light dark"', "scheme": "dark"}, DARK),
-    "forced": ({"forced_colors": "active", "scheme": "light"}, LIGHT),
     "forced dark": (host("#fff", "#000", forced_colors="active", scheme="dark"), DARK),
     "says nothing": ({"scheme": "dark"}, LIGHT),  # black words on white, whatever the system is
-    # What it is called and what it shows differ.
     "called dark": (host("#fff", "#333", root='data-theme="dark"', scheme="dark"), LIGHT),
-    "called light": (host("#101010", "#eee", root='data-theme="light"'), DARK),
     "says dark and colours nothing": ({"root": 'data-theme="dark"'}, DARK),
     "without scripts": (host("#121212", "#ced6dd", java_script_enabled=False), DARK),
 }
 
 
-def colour(element, name="color"):
-    """Return a computed colour as three numbers from 0 to 255, however the browser writes it."""
-    said = element.evaluate("(e, name) => getComputedStyle(e)[name]", name)
-    kind, numbers = said.removesuffix(")").split("(")
-    parts = [float(x) for x in numbers.replace("srgb", "").replace(",", " ").split()]
-    return np.array(parts[:3]) * (255 if kind == "color" else 1)
+# The colours of elements as the browser writes them into a picture: the ground and the words.
+PAIRS = """all => { const paint = document.createElement("canvas").getContext("2d");
+    const page = getComputedStyle(document.body).backgroundColor;
+    const rgb = (...colors) => { for (const color of colors) {
+        paint.fillStyle = color; paint.fillRect(0, 0, 1, 1); }
+      return [...paint.getImageData(0, 0, 1, 1).data].slice(0, 3).map(x => x / 255); };
+    return all.map(e => getComputedStyle(e)).map(style =>
+      [rgb(page, style.backgroundColor), rgb(style.webkitTextFillColor)]); }"""
 
 
 @pytest.mark.parametrize(("settings", "ground"), HOSTS.values(), ids=HOSTS)
@@ -121,8 +100,8 @@ def test_the_drawing_is_that_of_what_the_page_shows(page, tokens, settings, grou
     if {"forced_colors", "java_script_enabled"}.isdisjoint(settings):  # and so are tables
         palette = PALETTES["light" if ground == LIGHT else "dark"]
         for place, name in ("tbody th", "query"), ("thead th:last-child", "key"):
-            seen = colour(window.locator(f".d2lmini-explorer {place}").first)
-            np.testing.assert_allclose(seen, 255 * np.array(to_rgb(palette[name])), atol=1)
+            seen = window.locator(f".d2lmini-explorer {place}").evaluate_all(PAIRS)[0][1]
+            np.testing.assert_allclose(seen, to_rgb(palette[name]), atol=0.005)
 
 
 def test_a_drawing_turns_with_its_page_and_paper_is_light(page, tokens):
@@ -133,60 +112,6 @@ def test_a_drawing_turns_with_its_page_and_paper_is_light(page, tokens):
     has_ground(window, DARK)
     window.emulate_media(media="print")
     has_ground(window, LIGHT)
-
-
-OLD = {
-    ("scheme", "dark"): DARK,
-    ("root", 'data-theme="dark"'): DARK,
-    ("root", 'theme="dark"'): DARK,
-    ("around", 'data-jp-theme-light="false"'): DARK,
-    ("around", 'class="vscode-dark"'): DARK,
-    ("around", 'class="vscode-high-contrast"'): DARK,
-    ("around", 'class="vscode-high-contrast vscode-high-contrast-light"'): LIGHT,
-}
-
-
-@pytest.mark.parametrize(("setting", "ground"), OLD.items(), ids=lambda value: str(value))
-def test_a_browser_that_cannot_read_the_colour_of_words_knows_hosts_by_name(
-    page, tokens, setting, ground
-):
-    html = tokens.html().replace("rgb(from currentColor", "rgb(not-known currentColor")
-    has_ground(page(html, **dict([setting])), ground)
-
-
-def test_it_is_sharp_and_looks_like_the_png(page, tokens):
-    shown = picture(page(tokens.html()))
-    png = matplotlib.image.imread(io.BytesIO(tokens.png()))[..., :3] * 255
-    assert abs(shown.shape[0] - png.shape[0]) <= 2 and abs(shown.shape[1] - png.shape[1]) <= 2
-    height, width = (min(a, b) for a, b in zip(shown.shape[:2], png.shape[:2], strict=True))
-    difference = abs(shown[:height, :width] - png[:height, :width]).max(axis=-1)
-    assert (difference > 60).mean() < 0.06  # letters, and the lines of the hatch
-
-
-def test_on_a_phone_it_shrinks_in_both_directions(page):
-    wide = heatmaps(random_weights(1, 4, 12, 12))
-    width, height = wide._size()
-    assert width > 500
-    window = page(wide.html(), width=390)
-    box = window.locator("img").bounding_box()
-    assert box["width"] <= 374 and box["height"] == pytest.approx(
-        height * box["width"] / width, abs=1
-    )
-    assert window.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def test_words_stay_inside_with_the_fonts_of_this_system(page, tokens):
-    for theme in ("light", "dark"):
-        window = page(tokens.svg(theme))
-        outside = window.evaluate(
-            """() => { const whole = document.querySelector("svg").getBoundingClientRect();
-                return [...document.querySelectorAll("text")].filter((text) => {
-                  const box = text.getBoundingClientRect();
-                  return box.left < whole.left - 1 || box.right > whole.right + 1
-                    || box.top < whole.top - 1 || box.bottom > whole.bottom + 1;
-                }).map((text) => text.textContent); }"""
-        )
-        assert outside == []
 
 
 def table(page):
@@ -204,13 +129,9 @@ def test_the_script_changes_nothing_by_itself_and_computes_as_python_does(page, 
     html = AttentionExplorer(SQUARE, TOKENS, dimension=4)._repr_html_()
     still = page(html, java_script_enabled=False)
     assert still.locator("input").count() == 0 and explorer.locator("input").count() == 3
-    for said in (
-        lambda page: page.locator("tbody td").all_inner_texts(),
-        lambda page: page.get_by_role("status").inner_text(),
-    ):
-        assert said(still) == said(explorer)
+    np.testing.assert_array_equal(table(still), table(explorer))
     causal = np.tri(4, dtype=bool)
-    for power, scaled, masked in itertools.product((-1, -0.5, 0, 0.35, 1), *[(True, False)] * 2):
+    for power, scaled, masked in itertools.product((-1, 0.35), *[(True, False)] * 2):
         explorer.get_by_label("temperature").fill(str(power))
         explorer.get_by_label("divide by √4").set_checked(scaled)
         explorer.get_by_label("causal mask").set_checked(masked)
@@ -228,10 +149,6 @@ def test_it_is_used_with_the_keyboard_alone(explorer):
     explorer.keyboard.press("Tab")  # the table, which can be scrolled
     explorer.keyboard.press("Tab")
     assert explorer.evaluate("document.activeElement.type") == "range"
-    explorer.keyboard.press("End")
-    largest = masked_softmax(SQUARE / 2 / 10).max()
-    assert f"Largest weight {largest:.2f}" in status.inner_text()
-    assert slider.get_attribute("aria-valuetext") == "10.00"
     explorer.keyboard.press("Home")
     assert status.inner_text().endswith("and gradients vanish.")
     assert slider.get_attribute("aria-valuetext") == "0.10"
@@ -244,42 +161,24 @@ def test_it_is_used_with_the_keyboard_alone(explorer):
 def test_several_on_one_page_and_the_script_twice(page):
     """And keys of their own have no order that a causal mask could mean."""
     one = AttentionExplorer(SCORES, TOKENS, KEYS, dimension=4)._repr_html_()
-    other = AttentionExplorer(np.eye(2), ["p", "q"])._repr_html_()
-    window = page(one + other)
+    window = page(one + AttentionExplorer(np.eye(2), ["p", "q"])._repr_html_())
     first, last = window.locator(".d2lmini-explorer").all()
-    assert first.get_by_label("causal mask").count() == 0 and first.locator("input").count() == 2
-    assert window.get_by_label("temperature").count() == 2
+    assert first.locator("input").count() == last.locator("input").count() == 2
     last.get_by_label("temperature").fill("1")
     weights = masked_softmax(SCORES / 2)
     assert window.locator("tbody td").first.inner_text() == f"{weights[0, 0]:.2f}"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_in_tables_can_be_read(page, scheme):
+@pytest.mark.parametrize(("ground", "ink"), [("#ffffff", "#1f2329"), ("#121212", "#ced6dd")])
+def test_words_in_tables_can_be_read(page, ground, ink):
     trace = AttentionTrace([2.0, 1], SCORES[:, :2], SCORES[:, 2:], mask=np.arange(4) < 3)
-    ground, ink = ("#ffffff", "#1f2329") if scheme == "light" else ("#121212", "#ced6dd")
     shares = np.linspace(0.02, 0.98, 16)  # the whole ramp
     ramp = AttentionExplorer(np.log([shares, 1 - shares]).T, range(16), ["a", "b"])
     masked = AttentionExplorer(SQUARE, TOKENS, mask="causal")
     body = trace._repr_html_() + ramp._repr_html_() + masked._repr_html_()
-    window = page(body, scheme=scheme, around=f'style="background:{ground};color:{ink}"')
-    worst = window.evaluate(
-        """() => { const paint = document.createElement("canvas").getContext("2d");
-            const rgb = (...colors) => { colors.forEach((color) => {
-                paint.fillStyle = color; paint.fillRect(0, 0, 1, 1); });
-              return [...paint.getImageData(0, 0, 1, 1).data].slice(0, 3); };
-            const light = (c) => { const l = c.map((x) => x / 255).map((x) =>
-                x <= .04045 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4);
-              return .2126 * l[0] + .7152 * l[1] + .0722 * l[2]; };
-            const page = getComputedStyle(document.body).backgroundColor;
-            return Math.min(...[...document.querySelectorAll("th, td, small, p")].map((e) => {
-              const style = getComputedStyle(e);
-              const words = style.webkitTextFillColor;
-              const pair = [rgb(page, style.backgroundColor), rgb(words)].map(light);
-              pair.sort((a, b) => a - b);
-              return (pair[1] + .05) / (pair[0] + .05); })); }"""
-    )
-    assert worst >= 4.5
+    window = page(body, **host(ground, ink))
+    pairs = window.locator("th, td, small, p").evaluate_all(PAIRS)
+    assert min(contrast(tuple(one), tuple(other)) for one, other in pairs) >= 4.5
 
 
 def test_tables_on_a_phone(page):
@@ -287,8 +186,7 @@ def test_tables_on_a_phone(page):
     trace = AttentionTrace(SCORES[0], SCORES, SCORES, labels=TOKENS)
     body = AttentionExplorer(SCORES, TOKENS, KEYS, dimension=4)._repr_html_() + trace._repr_html_()
     window = page(f'<div style="width: 308px">{body}</div>', width=390)
-    explorer, ledger = window.locator(".d2lmini-scroll").all()
-    assert explorer.evaluate("box => box.scrollWidth <= box.clientWidth")
-    caption = explorer.locator("caption").bounding_box()
+    for box in window.locator(".d2lmini-scroll").all():
+        assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    caption = window.locator("caption").first.bounding_box()
     assert caption["x"] + caption["width"] <= 8 + 308
-    assert ledger.evaluate("box => box.scrollWidth <= box.clientWidth")

@@ -24,39 +24,27 @@ def trace():
 
 def test_the_steps_are_those_of_the_definition(trace):
     scores = [sum(q * k for q, k in zip(QUERY, key, strict=True)) for key in KEY]
-    scaled = [score / math.sqrt(4) for score in scores]
-    powers = [math.exp(s) if may else 0.0 for s, may in zip(scaled, MASK, strict=True)]
-    weights = [power / sum(powers) for power in powers]
+    powers = [math.exp(s / 2) if may else 0.0 for s, may in zip(scores, MASK, strict=True)]
+    weights = np.array(powers) / sum(powers)
     np.testing.assert_allclose(trace.scores, scores)
-    np.testing.assert_allclose(trace.scaled, scaled)
+    np.testing.assert_allclose(trace.scaled, np.array(scores) / math.sqrt(4))
     np.testing.assert_array_equal(trace.masked, [*trace.scaled[:4], -np.inf])
     np.testing.assert_allclose(trace.weights, weights)
-    np.testing.assert_allclose(trace.weighted, np.array(weights)[:, None] * VALUE)
-    np.testing.assert_allclose(trace.output, trace.weighted.sum(0))
+    np.testing.assert_allclose(trace.weighted, weights[:, None] * VALUE)
+    np.testing.assert_allclose(trace.output, weights @ VALUE)
 
 
-def test_as_text():
-    trace = AttentionTrace([2, 0], [[1, 0], [0, 1]], [10, 20], mask=[True, False], name="on")
-    assert str(trace).splitlines() == [
-        "Attention of “on” over 2 keys",
-        "key     score   scale    mask  softmax   weigh",
-        "         q·kᵢ     ÷√2                     αᵢvᵢ",
-        "0        2.00    1.41    1.41     1.00   10.00",
-        "1        0.00    0.00      −∞     0.00    0.00",
-        "output = column sums                     10.00",
-    ]
-    assert str(AttentionTrace(QUERY, np.ones((33, 4)), np.ones(33))).count("\n") == 33 + 3
-
-
-def test_table_drawing_and_description_have_the_same_numbers(trace):
+def test_text_table_drawing_and_description_have_the_same_numbers(trace):
     numbers = re.findall(r"[−\d.∞]+\d|−∞", str(trace).split("αᵢvᵢ")[1])  # row by row, then the sums
+    steps = np.column_stack([trace.scores, trace.scaled, trace.masked, trace.weights])
+    said = [float(number.replace("−", "-").replace("∞", "inf")) for number in numbers]
+    expected = [*np.hstack([steps, trace.weighted]).ravel(), *trace.output]
+    np.testing.assert_allclose(said, expected, atol=0.00501)
     html = trace._repr_html_()
     assert re.findall(r"<td[^>]*>([^<]*)</td>", html) == numbers
     heads = re.findall(r'<th scope="row">([^<]*)</th>', html)
     assert heads == ["the", "&lt;cat&gt;", "sat", "$on$", "␣mat"]
-    assert html.count('class="d2lmini-off"') == 1
     assert "<small>(5,)</small>" in html and "<small>(5, 3) → (3,)</small>" in html
-    assert '<th scope="colgroup" colspan="3">weigh' in html
     tints = [float(w) for w in re.findall(r'(?:more|less)" style="--w:([^"]*)"', html)]
     found = abs(trace.weighted).ravel() / abs(trace.weighted).max()
     np.testing.assert_allclose(tints, found, atol=0.0051)
@@ -76,17 +64,11 @@ def test_table_drawing_and_description_have_the_same_numbers(trace):
     for theme, palette in PALETTES.items():
         for name in ("key", "value", "output", "weight", "ink", "page"):
             assert palette[name] in drawing.svg(theme)
-    noisy = {"query": QUERY * (1 + 1e-14), "key": KEY * (1 - 1e-14), "value": VALUE}
-    same = AttentionTrace(**noisy, mask=MASK, labels=TOKENS, name="sat")
-    assert same._repr_html_() == html and same.plot().html() == drawing.html()
 
 
-LONG = ["a", "a much longer token here", "b", "c", "d"]
 SHAPES = {
-    "plain": {},
-    "long label": {"labels": LONG},
+    "long label": {"labels": ["a", "a much longer token here", "b", "c", "d"]},
     "large numbers": {"value": VALUE * 1e5},
-    "one component": {"value": VALUE[:, 0]},
     "six components": {"value": RNG.normal(size=(5, 6)) / 10},
 }
 
@@ -101,29 +83,20 @@ def test_nothing_is_cut_or_covered(given):
 
 def test_a_query_with_no_key_has_the_output_zero():
     trace = AttentionTrace(QUERY, KEY, VALUE, mask=np.zeros(5, bool))
-    assert not trace.weights.any() and not trace.output.any()
     assert trace.plot().alt.endswith("Output: (0.00, 0.00, 0.00).")
 
 
-def test_tensors_lists_and_one_row_queries(torch, trace):
+def test_tensors_and_one_row_queries(torch, trace):
     given = [torch.tensor(x, requires_grad=True) for x in (QUERY[None], KEY, VALUE)]
     same = AttentionTrace(*given, mask=torch.tensor(MASK)[None], labels=TOKENS, name="sat")
     assert str(same) == str(trace)
-    before = QUERY.copy(), KEY.copy(), VALUE.copy()
-    lists = AttentionTrace(*(x.tolist() for x in before), mask=MASK.tolist())
-    np.testing.assert_allclose(lists.output, trace.output)
-    AttentionTrace(QUERY, KEY, VALUE, mask=MASK).plot()
-    for now, then in zip((QUERY, KEY, VALUE), before, strict=True):
-        np.testing.assert_array_equal(now, then)  # input is never written to
 
 
 def test_components_are_named_wherever_they_stand():
     names = ["food", "<b>", "person"]
-    given = {"labels": ["p", "q"], "components": names}
-    named = AttentionTrace([1.0, 0], np.eye(2), np.eye(2, 3), **given)
+    named = AttentionTrace([1.0, 0], np.eye(2), np.eye(2, 3), components=names)
     assert repr(named).splitlines()[3].split() == names
     assert "adds (food 0.67, <b> 0.00, person 0.00)" in named.alt
     assert named.alt.endswith("Output: (food 0.67, <b> 0.33, person 0.00).")
     heads = [head.get_text() for head in BeautifulSoup(named._repr_html_(), "html.parser")("th")]
-    assert heads[6:9] == names
-    assert set(names) <= set(words(named.plot(show=False)))
+    assert heads[6:9] == names and set(names) <= set(words(named.plot(show=False)))

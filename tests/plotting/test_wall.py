@@ -37,15 +37,12 @@ def test_queries_of_another_sequence_and_short_ones(weights):
     wall = AttentionWall(weights[:, :, :2, :4], ["a", "b"], WORDS[:4])
     assert list(wall.habits) == ["the first token"]
     np.testing.assert_allclose(wall.habits["the first token"], weights[:, :, :2, 0].mean(axis=-1))
-    for n in (1, 2, 3):
-        shares = AttentionWall(np.full((1, 1, n, n), 1 / n)).habits.values()
-        assert all(0 <= share[0, 0] <= 1 for share in shares)
+    assert AttentionWall(np.ones((1, 1, 1, 1))).habits["the first token"] == 1
 
 
 def test_it_takes_what_models_return(weights):
     batch = np.nan_to_num(weights)[:, None].repeat(2, axis=1)  # (layers, batch, heads, n, m)
-    wall = AttentionWall(tuple(batch), WORDS, item=1)
-    np.testing.assert_array_equal(wall.weights, batch[:, 1])
+    np.testing.assert_array_equal(AttentionWall(tuple(batch), item=1).weights, batch[:, 1])
 
 
 def test_a_page_for_twelve_layers_of_twelve_heads_is_small_and_alone(tmp_path):

@@ -1,7 +1,6 @@
 """The gate for words from outside: legal, visible, in their own direction, in every figure."""
 
 import io
-import itertools
 import json
 import re
 import sys
@@ -11,7 +10,6 @@ from html import escape, unescape
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from d2lmini._terminal import for_terminal
 from d2lmini.models import minilm, smollm
@@ -24,10 +22,7 @@ from d2lmini.plotting import (
     show_figure,
     show_heatmaps,
 )
-from d2lmini.plotting._legible import _UNSEEN, ILLEGAL, isolated, legible
-from d2lmini.plotting._svg import from_matplotlib
-from d2lmini.plotting.trace import Step
-from tests.plotting.reading import words
+from d2lmini.plotting._legible import ILLEGAL, legible
 
 KEYS = np.array([[1.0, 0.0], [0.0, 1.0]])
 WEIGHTS = [[0.75, 0.25], [0.5, 0.5]]
@@ -56,9 +51,8 @@ def on_a_sheet(word):
 HEATMAP = {"xlabel": "Keys", "ylabel": "Queries", "show": False}
 DRAWINGS = {
     "heatmap": lambda w: show_heatmaps(
-        WEIGHTS, w, w, [w], xticks=[w, "b"], yticks=["a", w], label=w, show=False
+        WEIGHTS, w, w, [w], xticks=[w, "b"], row_titles=[w], label=w, alt=f"a {w}", show=False
     ),
-    "described": lambda w: show_heatmaps(WEIGHTS, alt=f"a {w}", row_titles=[w], **HEATMAP),
     "lines": lambda w: show_attention_lines(WEIGHTS, [w, "b"], ["a", w], query=0, show=False),
     "ledger": lambda w: AttentionTrace(
         [1, 0], KEYS, KEYS[:, :1], labels=[w, "b"], components=["y"]
@@ -80,66 +74,24 @@ def test_every_character_leaves_the_gate_legal_and_visible():
         ET.fromstring(f"<a>{escape(passed)}</a>")
 
 
-NEEDY = [*map(chr, range(0x20)), *"\x7f\x85\xa0\xad\u034f\u061c\u1160\u200b\u200d\u202e\u2028"]
-NEEDY += [*"\u2800\u3000\ufe00\ufeff\ufffe\uffff\ud83d\ue000\U000e0001<&>]\"'\u0301\u05d0\u732b"]
-BATCHES = ["".join(NEEDY[i : i + 10]) for i in range(0, len(NEEDY), 10)]
-
-
-@pytest.mark.parametrize("kind", DRAWINGS)
-def test_every_drawing_is_legal_whatever_is_in_it(kind):
-    for word in BATCHES:
-        shown = DRAWINGS[kind](word)
-        for theme in ("light", "dark"):
-            for text in ET.fromstring(shown.svg(theme)).itertext():
-                assert not re.search("[\u00a0\u00ad\u200b-\u200f\u2028\u2029\ufeff]", text)
-        assert not ILLEGAL.search(shown.html()) and not ILLEGAL.search(shown.alt)
-
-
-def test_a_character_of_every_class_is_drawn_legally():
-    """The first and the last code point of each class that anything here tells apart.
-
-    Each in one kind of drawing: that all words pass the one gate is shown above.
-    """
-    ends = {}
-    for one in EVERY:
-        known = unicodedata.category(one), unicodedata.bidirectional(one)
-        kind = *known, unicodedata.combining(one) > 0, bool(_UNSEEN.match(one))
-        ends.setdefault(kind, [one, one])[1] = one
-    classes = sorted({one for pair in ends.values() for one in pair})
-    assert len(classes) > 100
-    starts = range(0, len(classes), 10)
-    for start, draw in zip(starts, itertools.cycle(DRAWINGS.values()), strict=False):
-        shown = draw("".join(classes[start : start + 10]))
-        ET.fromstring(shown.svg())
-        assert not ILLEGAL.search(shown.alt + shown._more)
-
-
-@pytest.mark.weekly
-def test_no_code_point_leaves_a_drawing_that_does_not_parse(monkeypatch):
-    """Whatever matplotlib writes into the text of a drawing, escaped as it does."""
-    for start in range(0, len(EVERY), 4096):
-        text = escape("".join(EVERY[start : start + 4096]))
-
-        def write(figure, buffer, text=text, **options):
-            buffer.write(f'<?xml version="1.0"?><svg viewBox="0 0 9 9"><text>{text}</text></svg>')
-
-        monkeypatch.setattr(Figure, "savefig", write)
-        ET.fromstring(from_matplotlib(Figure()))
+@pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
+def test_every_drawing_passes_its_words_through_the_gate(draw):
+    shown = draw("\x1b\xa0\xad\u200b\u202e\u2028\ufffe\ud83d<&")
+    said = "".join(ET.fromstring(shown.svg()).itertext())
+    assert not re.search("[\u00a0\u00ad\u200b-\u200f\u2028\u2029\ufeff]", said)
+    assert not ILLEGAL.search(shown.html() + shown.alt)
 
 
 TOKENS = {
     "flamegraph-rs/flamegraph#166": ("\x1b", r"\x1b"),
-    "huggingface/tokenizers#203": ("\x07", r"\x07"),
     "zero-width space": ("\u200b", r"\u200b"),
-    "no-break space": ("\u00a0", r"\xa0"),
-    "soft hyphen": ("soft\u00ad", r"soft\xad"),
+    "half a surrogate pair": ("\ud83d", r"\ud83d"),
     "no character": ("\ufffe", r"\ufffe"),
     "a letter that is blank": ("\u3164", r"\u3164"),
     "a mark on nothing": ("\u0301", "◌\u0301"),
     "a picture keeps its form": ("❤\ufe0f", "❤\ufe0f"),
     "a space": (" the", "␣the"),
     "a line break": ("\r\n", "⏎"),
-    "half a line break": ("\r", r"\x0d"),
 }
 
 
@@ -153,59 +105,33 @@ def test_a_token_is_shown_as_it_is_named(token, shown):
     assert f">{shown}</th>" in table and not ILLEGAL.search(table)
 
 
-@pytest.mark.parametrize("word", ["שלום", "سلام", "٣", "a שלום"])
+@pytest.mark.parametrize("word", ["שלום", "٣"])
 def test_a_word_from_right_to_left_does_not_turn_its_sentence(word):
     """ud-annotatrix#70."""
     wrapped = f"“\u2068{word}\u2069”"
-    assert isolated(word) == wrapped[1:-1] and isolated("cat") == "cat"
     heatmap = show_heatmaps(WEIGHTS, word, "Queries", xticks=[word, "b"], show=False)
-    lines = show_attention_lines(WEIGHTS, [word, "b"], show=False)
-    chosen = show_attention_lines(WEIGHTS, [word, "b"], query=0, show=False)
+    lines = show_attention_lines(WEIGHTS, [word, "b"], query=0, show=False)
     trace = AttentionTrace([1, 0], KEYS, KEYS, labels=[word, "b"], name=word)
     explorer = AttentionExplorer([[4, 0], [0, 1]], [word, "b"])
-    for said in (heatmap.alt, lines.alt, chosen.alt, trace.alt, explorer.remark):
+    for said in (heatmap.alt, lines.alt, trace.alt, explorer.remark):
         assert wrapped in said and word not in said.replace(f"\u2068{word}\u2069", "")
     data = unescape(re.search('data-explorer="([^"]*)"', explorer._repr_html_())[1])
-    assert json.loads(data)["queries"][0] == isolated(word)
-    again = show_heatmaps(WEIGHTS, alt=heatmap.alt, **HEATMAP)
-    assert again.alt == heatmap.alt
+    assert json.loads(data)["queries"][0] == wrapped[1:-1]
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8", "cp437"])
-def test_a_description_can_be_printed_in_any_encoding(encoding, monkeypatch):
+def test_a_description_can_be_printed_in_any_encoding(monkeypatch):
     """import-linter#309."""
     tokens = ["猫 ", "שלום"]
-    things = [
-        show_heatmaps(WEIGHTS, xticks=tokens, **HEATMAP),
-        AttentionTrace([1, 0], KEYS, KEYS, labels=tokens, mask=[True, False]),
-        AttentionExplorer(WEIGHTS, tokens, dimension=2),
-        Step("α", "q·kᵢ", "(…, 2)"),
-        smollm.Reading(tuple(tokens), WEIGHTS),
-        minilm.LayerReading(tuple(tokens), WEIGHTS, KEYS, KEYS),
-        StoredReading(tuple(tokens), WEIGHTS, (("猫", 0.5),)),
-    ]
-    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    for thing in things:
-        print(thing)
-    printed = repr(things[0]), for_terminal("“a” → −1")
+    print(show_heatmaps(WEIGHTS, xticks=tokens, **HEATMAP))
+    print(AttentionTrace([1, 0], KEYS, KEYS, labels=tokens, mask=[True, False]))
+    print(AttentionExplorer(WEIGHTS, tokens, dimension=2))
+    print(smollm.Reading(tuple(tokens), WEIGHTS))
+    print(minilm.LayerReading(tuple(tokens), WEIGHTS, KEYS, KEYS))
+    print(StoredReading(tuple(tokens), WEIGHTS, (("猫", 0.5),)))
+    printed = for_terminal("“a” → −1")
     stream.flush()
-    text = stream.buffer.getvalue().decode(encoding)
     monkeypatch.undo()
-    assert "Heatmap of 2" in text and "Attention of one query over 2 keys" in text
-    if encoding == "ascii":
-        assert printed[1] == '"a" -> -1' and r"\u732b_" in printed[0]
-    if encoding == "utf-8":
-        assert printed[0] == things[0].alt
-
-
-def test_half_a_surrogate_pair_is_written_out():
-    half = "\ud83d"
-    named = {"titles": [half], "row_titles": [half], "label": half, "alt": half}
-    shown = show_heatmaps(np.eye(2), xticks=[half, "b"], **named)
-    assert words(shown).count(r"\ud83d") == 4
-    explorer = AttentionExplorer(np.eye(2), [half, "b"])
-    lines = show_attention_lines([[0.9, 0.1], [0.4, 0.6]], [half, "b"])
-    trace = AttentionTrace([1.0], [[1.0]], [1.0], labels=[half], name=half)
-    for html in (shown.html(), explorer._repr_html_(), lines.html(), trace._repr_html_()):
-        assert r"\ud83d" in html and html.encode()
+    assert printed == '"a" -> -1'
+    assert rb"\u732b_" in stream.buffer.getvalue() and for_terminal("猫") == "猫"
