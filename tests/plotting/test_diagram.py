@@ -73,6 +73,8 @@ def test_cells_bars_and_values_of_one_pitch_stand_in_rows():
     np.testing.assert_allclose([float(word) for word in words(figure)[4:7]], shares, atol=0.0051)
     lengths = [bar.get_width() for bar in patches(figure, Rectangle)]
     np.testing.assert_allclose(np.array(lengths[1::2]) / 0.9, shares)
+    _, above = drawn(lambda d: d.bars((3, 1.5), [2.0, 1.0]))
+    assert [bar.get_width() for bar in patches(above, Rectangle)][1::2] == [0.9, 0.45]
     assert row[0].right[0] < row[1].left[0] and row[0].center[1] == row[1].center[1] == 0.3
     assert row.left[0] == pytest.approx(row[0].left[0])
 
@@ -93,7 +95,7 @@ def test_a_matrix_has_a_cell_for_each_number_and_hatches_what_is_masked():
     assert words(figure) == ["weights", "(2, 2)"]
 
 
-WAYS = [(4, 1.5), (3.5, 2.4), (2.6, 0.4), (1, 0.5)]
+WAYS = [(4, 1.5), (3.5, 2.4), (2.6, 2.6), (2.6, 0.4), (1.2, 1.5), (1, 0.5)]
 
 
 @pytest.mark.parametrize("side", [None, "left", "right"])

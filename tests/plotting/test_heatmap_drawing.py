@@ -11,7 +11,6 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from d2lmini.plotting import show_heatmaps
-from d2lmini.plotting._svg import png
 from d2lmini.plotting.theme import PALETTES, RAMP, contrast
 from tests.plotting.reading import heatmaps, random_weights
 
@@ -117,8 +116,3 @@ def test_the_last_bits_of_a_number_change_nothing():
     values = np.array([[0.125, 0.5, 0.375], [0.25, 0.005, 0.745]])
     noisy = values * (1 + np.array([[1, -1, 1], [-1, 1, -1]]) * 1e-9)
     assert heatmaps(values).html() == heatmaps(noisy).html()
-
-
-def test_a_small_picture_is_stored_in_the_same_bytes_everywhere():
-    stored = b"\x01" + (4 * (4 * 3 + 1)).to_bytes(2, "little")  # one block: nothing to choose
-    assert stored in png(np.zeros((4, 4, 3), np.uint8))

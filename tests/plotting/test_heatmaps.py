@@ -27,19 +27,12 @@ def test_the_calls_that_readers_bring_with_them():
     one = show_heatmaps(encoding, xlabel="Dimension", ylabel="Position", figsize=(6, 3))
     heads = [f"Head {i}" for i in range(1, 5)]
     two = show_heatmaps(random_weights(2, 4, 9, 7), "Keys", "Queries", heads, (7, 3.5))
+    equal(heatmaps(random_weights(5, 5, 3)), random_weights(5, 5, 3))  # three keys are no colours
     for shown, values, size in (one, encoding, (6, 3)), (two, random_weights(2, 4, 9, 7), (7, 3.5)):
         equal(shown, values)
         np.testing.assert_allclose(shown.figure.get_size_inches(), size)
     assert words(two).count("Keys") == words(two).count("Queries") == 1
     assert titles(two) == [heads, [""] * 4]
-
-
-def test_any_number_of_axes_and_three_or_four_keys_are_no_colours():
-    """matplotlib#8780, #8571, pyannote PR#97, Automold#12."""
-    for shape in [(3, 4), (2, 1, 1, 1), (5, 5, 3)]:
-        shown = heatmaps(random_weights(*shape))
-        assert shown.axes.shape == (1, 1, *shape)[-4:-2], shape
-        equal(shown, random_weights(*shape))
 
 
 def test_any_array_and_lists_of_them(torch):

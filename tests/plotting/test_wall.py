@@ -33,18 +33,6 @@ def test_habits_are_means_over_the_queries_that_have_a_choice(weights):
     assert "most of all layer 1, head 0 (1.00)" in str(wall)
 
 
-def test_queries_of_another_sequence_and_short_ones(weights):
-    wall = AttentionWall(weights[:, :, :2, :4], ["a", "b"], WORDS[:4])
-    assert list(wall.habits) == ["the first token"]
-    np.testing.assert_allclose(wall.habits["the first token"], weights[:, :, :2, 0].mean(axis=-1))
-    assert AttentionWall(np.ones((1, 1, 1, 1))).habits["the first token"] == 1
-
-
-def test_it_takes_what_models_return(weights):
-    batch = np.nan_to_num(weights)[:, None].repeat(2, axis=1)  # (layers, batch, heads, n, m)
-    np.testing.assert_array_equal(AttentionWall(tuple(batch), item=1).weights, batch[:, 1])
-
-
 def test_a_page_for_twelve_layers_of_twelve_heads_is_small_and_alone(tmp_path):
     numbers = softmax(np.random.default_rng(0).normal(size=(12, 12, 30, 30)))
     page = AttentionWall(numbers).save(tmp_path / "wall.html", title="<b>").read_text("utf8")
