@@ -87,16 +87,10 @@ def _files(paths: list[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """Return the notebooks in a folder and the folders in it, through links as well."""
-    found, seen = [], set()
-    for place, folders, names in os.walk(folder, followlinks=True):
-        seen.add(os.path.realpath(place))
-        at = Path(place)
-        folders[:] = [
-            one for one in folders if _counts(at / one) and os.path.realpath(at / one) not in seen
-        ]
-        found += [at / one for one in names if one.lower().endswith(".ipynb") and _counts(at / one)]
-    return sorted(found)
+    """Return the notebooks in a folder and the folders in it."""
+    found = [path for path in folder.rglob("*") if path.suffix.lower() == ".ipynb"]
+    inside = [(path, path.relative_to(folder)) for path in sorted(found) if not path.is_dir()]
+    return [path for path, own in inside if all(map(_counts, [own, *own.parents]))]
 
 
 def _counts(path: Path) -> bool:

@@ -1,7 +1,6 @@
 """Run a learner's function so that a check is fair: time, output, random numbers, settings."""
 
 import dis
-import gc
 import io
 import pickle
 import random
@@ -11,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ __all__ = [
 
 KEPT = 2000  # characters of what a function prints
 
-# A reader may replace these. In a browser a thread has no clock of its own.
+# In a browser a thread has no clock of its own.
 _clock = time.monotonic
 _work = _clock if sys.platform == "emscripten" else getattr(time, "thread_time", _clock)
 
@@ -84,9 +83,7 @@ def _alarm(deadline: Deadline) -> Iterator[None]:
         if armed and (why := deadline.passed()):
             raise TimeUpError(why)
 
-    began = _clock()
     before = signal.signal(signal.SIGALRM, ring)
-    outer = signal.getitimer(signal.ITIMER_REAL)
     try:
         # It rings again and again: a bare ``except`` may have swallowed the first.
         signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
@@ -95,24 +92,13 @@ def _alarm(deadline: Deadline) -> Iterator[None]:
         armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        if outer[0] > 0:  # someone else's alarm goes on
-            left = outer[0] - (_clock() - began)
-            signal.setitimer(signal.ITIMER_REAL, max(left, 1e-6), outer[1])
 
 
 @contextmanager
 def _clock_at_every_step(deadline: Deadline) -> Iterator[None]:
-    collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
-
-    def swallowed(frame: FrameType | None) -> bool:
-        """Tell whether an error here is dropped, and the tracing with it: in what tidies up."""
-        while frame and frame.f_code not in collecting and frame.f_code.co_name != "__del__":
-            frame = frame.f_back
-        return frame is not None
-
     def look(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
         frame.f_trace_opcodes = True  # a loop on one line may make no event of its line
-        if (why := deadline.passed()) and lets_in(frame) and not swallowed(frame):
+        if (why := deadline.passed()) and lets_in(frame):
             raise TimeUpError(why)
         return look
 
@@ -154,23 +140,16 @@ def standard_settings() -> Iterator[None]:
     """Check under the same settings in every session, and leave the session as it was.
 
     What the reader has set, such as PyTorch's default dtype, does not reach the reference or the
-    answer. What an answer has replaced in the checks themselves is put back, and figures that it
-    drew are closed. Whatever else it changes it has changed, as it would have in any cell.
+    answer. Figures that an answer drew are closed. Whatever else it changes it has changed, as it
+    would have in any cell.
     """
-    checks = [(module, dict(vars(module))) for module in _checks()]
     figures = _figures()
     try:
         with np.errstate(all="ignore"), _standard_torch(sys.modules.get("torch")):
             yield
     finally:
-        for module, names in checks:
-            vars(module).update(names)
         for number in _figures() - figures:
             sys.modules["matplotlib.pyplot"].close(number)
-
-
-def _checks() -> list[ModuleType]:
-    return [module for name, module in sys.modules.items() if name.startswith("d2lmini.exercises.")]
 
 
 def _figures() -> set[int]:

@@ -75,14 +75,14 @@ UNREACHED = """[...document.querySelectorAll('article :is(pre, .output, .table-b
 # What scrolls sideways, and may not: at this width, or because no shadow says so. The first line of
 # an exercise is as long as its arguments.
 BEYOND = """width => [...document.querySelectorAll('html, article *')].filter(e => {
-    const { overflowX, backgroundAttachment } = getComputedStyle(e), page = e.matches('html');
-    if (e.scrollWidth <= e.clientWidth + !page || !page && (e.clientWidth <= 40
-        || !['auto', 'scroll'].includes(overflowX)
-        || !e.checkVisibility({visibilityProperty: true, opacityProperty: true}))) return false;
-    return page || !backgroundAttachment.includes('local')
-        || width >= 1280 && !e.innerText.includes('@check')
-        || width < 768 && e.closest('.highlight:not(.cell_output .highlight)')
-        || width === 390 && e.closest('.math, .cell_output pre');
+    if (e.scrollWidth <= e.clientWidth + !e.matches('html')) return false;
+    const { overflowX, backgroundAttachment } = getComputedStyle(e);
+    return e.matches('html') || e.clientWidth > 40 && ['auto', 'scroll'].includes(overflowX)
+        && e.checkVisibility({visibilityProperty: true, opacityProperty: true})
+        && (!backgroundAttachment.includes('local')
+            || width >= 1280 && !e.innerText.includes('@check')
+            || width < 768 && e.closest('.highlight:not(.cell_output .highlight)')
+            || width === 390 && e.closest('.math, .cell_output pre'));
 }).map(e => `${e.tagName} ${e.className} ${e.innerText.slice(0, 80)}`)"""
 # Words of drawings, measured where the page draws them: those of another size than the wanted ones,
 # and those that a side of their drawing cuts.

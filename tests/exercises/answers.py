@@ -13,6 +13,7 @@ from d2lmini.exercises import exercises, grade
 from d2lmini.exercises.grading import outcomes_of, same_outcome
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs PyTorch")
 EXERCISES = exercises()
 MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.mistakes]
 
@@ -43,16 +44,14 @@ def agrees(exercise, right, answer, limit=None):
 
 def on(exercise, *values):
     """Return a pytest parameter; without torch, an exercise on modules is skipped by name."""
-    marks = []
-    if exercise.needs_torch and not HAS_TORCH:
-        marks = [pytest.mark.skip(reason="this exercise is about a PyTorch module")]
+    marks = [needs_torch] if exercise.needs_torch else []
     names = [exercise.name, *(value.id for value in values)]
     return pytest.param(exercise, *values, id="-".join(names), marks=marks)
 
 
-def run_text(text, name, check=lambda answer: answer):
+def run_text(text, name):
     """Run the text of a cell, as in a notebook with the usual imports; return what it defines."""
-    namespace = {"np": np, "check": check}
+    namespace = {"np": np, "check": lambda answer: answer}
     exec(compile(text, f"<{name}>", "exec"), namespace)
     return namespace[name]
 
@@ -65,8 +64,7 @@ def assert_fits_a_terminal(text, columns=120):
     assert widest <= columns, f"a line of {widest} letters, and {columns} have room: wrap it"
 
 
-def answer(lines, name="softmax"):
-    """Make a function from its body."""
-    arguments = {"softmax": "scores", "attention": "query, key, value, bias"}[name]
-    body = "\n".join(f"    {line}" for line in lines.strip().splitlines())
-    return run_text(f"def {name}({arguments}):\n{body}", name)
+def answer(lines):
+    """Make a softmax from its body."""
+    body = "\n".join(f"    {line}" for line in lines.splitlines())
+    return run_text(f"def softmax(scores):\n{body}", "softmax")

@@ -9,8 +9,6 @@ import oracles
 import pytest
 from answers import EXERCISES, on
 
-from d2lmini import TrigramEncoder
-from d2lmini.exercises import find
 from d2lmini.exercises.grading import outcomes_of
 
 
@@ -18,25 +16,20 @@ def attend(query, key, value, **options):
     return oracles.attention(query, key, value, **options)[0]
 
 
+def mask(rule, n, m, *options):
+    return oracles.mask_of(lambda i, j: rule(i, j, n, m, *options), n, m)
+
+
 dot = oracles.dot_product
 
 
 def matmul(x, w):
-    rows = np.empty((*x.shape[:-1], w.shape[1]))
-    for at in np.ndindex(rows.shape):
-        rows[at] = dot(x[at[:-1]], w[:, at[-1]])
-    return rows
+    rows = [[dot(row, column) for column in w.T] for row in np.reshape(x, (-1, len(w)))]
+    return np.reshape(rows, (*np.shape(x)[:-1], w.shape[1]))
 
 
 def self_attention(x, w_q, w_k, w_v, **options):
     return attend(matmul(x, w_q), matmul(x, w_k), matmul(x, w_v), **options)
-
-
-def one_hot(scores):
-    result = np.zeros(scores.shape)
-    for i, row in enumerate(scores.tolist()):
-        result[i, row.index(max(row))] = 1
-    return result
 
 
 def trigram_vectors(texts, vocabulary):
@@ -59,87 +52,27 @@ def with_nobody(scores, values, nobody, temperature):
 
 def ask_or_nobody(query, key, value, least):
     rows = []
-    for one in query.tolist():
-        scores = []
-        for other in key.tolist():
-            lengths = math.hypot(*one) * math.hypot(*other)
-            scores.append(dot(one, other) / lengths)
-        e = [math.exp(score / 0.1) for score in scores]
-        mixed = [dot(e, column) / math.fsum(e) for column in value.T.tolist()]
-        rows.append(mixed if max(scores) >= least - 1e-12 else [0.0] * len(mixed))
+    for q in query.tolist():
+        scores = [oracles.cosine(q, k) for k in key.tolist()]
+        weights = oracles.softmax([score / 0.1 for score in scores])
+        asked = max(scores) >= least - 1e-12
+        rows.append([dot(weights, column) if asked else 0.0 for column in value.T])
     return rows
 
 
-def change_without(query, key, value):
-    def output(kept):
-        rows = attend(query[None] * key.shape[1] ** 0.5, key[kept], value[kept])
-        return rows[0]
-
-    everyone = list(range(len(key)))
-    whole = output(everyone)
-    return [math.dist(whole, output([j for j in everyone if j != i])) for i in everyone]
-
-
-def values_used(weights):
-    return [math.exp(-sum(w * math.log(w) for w in row if w > 0)) for row in weights.tolist()]
-
-
-def click_gradient(scores, clicked, temperature):
-    """Measure the slopes with small steps."""
-
-    def loss(scores):
-        z = (scores / temperature).tolist()
-        return max(z) + math.log(sum(math.exp(x - max(z)) for x in z)) - z[clicked]
-
-    return slopes(loss, scores, 1e-6)
-
-
-def slopes(f, x, step):
-    result = []
-    for i in range(len(x)):
-        moved = np.zeros(len(x))
-        moved[i] = step
-        result.append((f(x + moved) - f(x - moved)) / (2 * step))
-    return np.array(result)
-
-
-def weighted_average(weights, values):
-    return oracles.weighted_sum(
-        np.array([[w / math.fsum(row) for w in row] for row in weights.tolist()]), values
-    )
-
-
-def kernel_regression(query, key, value, width):
-    return attend(query, key, value, score=lambda q, k: oracles.gaussian(q, k, width))
-
-
-def output_gradient(query, key, value):
-    def output(query):
-        return attend(query[None], key, value, score=oracles.dot_product)[0]
-
-    return slopes(output, query, 1e-6).T
+def slopes(f, x, step=1e-6):
+    """Measure the slopes of f with small steps."""
+    moves = step * np.eye(len(x))
+    return np.array([(f(x + move) - f(x - move)) / (2 * step) for move in moves])
 
 
 def leave_one_out_error(x, y, width):
     errors = []
-    for i in range(len(x)):
-        others = [j for j in range(len(x)) if j != i]
-        scores = [oracles.gaussian([x[i]], [x[j]], width) for j in others]
-        weights = oracles.softmax(scores)
-        errors.append(sum(w * y[j] for w, j in zip(weights, others, strict=True)) - y[i])
+    for i, at in enumerate(x):
+        scores = [oracles.gaussian([at], [other], width) for other in x]
+        weights = oracles.softmax(scores, [j != i for j in range(len(x))])
+        errors.append(dot(weights, y) - y[i])
     return math.sqrt(math.fsum(e**2 for e in errors) / len(errors))
-
-
-def additive_score(query, key, w_q, w_k, w_v):
-    return oracles.scores(query, key, lambda q, k: oracles.additive(q, k, w_q, w_k, w_v))
-
-
-def attend_to_others(x):
-    rows = []
-    for i, row in enumerate(x):
-        others = [j for j in range(len(x)) if j != i]
-        rows.append(attend(row[None], x[others], x[others])[0] if others else 0 * row)
-    return rows
 
 
 def moved_tokens(x, w_q, w_k, w_v, steps):
@@ -148,49 +81,18 @@ def moved_tokens(x, w_q, w_k, w_v, steps):
     return x
 
 
-def softmax(scores):
-    rows = []
-    for row in scores.tolist():
-        powers = [2.0 ** (a - max(row)) for a in row]
-        rows.append([power / math.fsum(powers) for power in powers])
-    return rows
-
-
 def attention(query, key, value, bias):
-    rows = []
-    for q, own in zip(query.tolist(), bias.tolist(), strict=True):
-        scores = [dot(q, k) / math.sqrt(len(q)) for k in key.tolist()]
-        weights = oracles.softmax([a + b for a, b in zip(scores, own, strict=True)])
-        rows.append([dot(weights, c) for c in value.T])
-    return rows
-
-
-def count_parameters(d_model, d_k, d_v):
-    """Count the entries of a matrix of rank d_k that the others follow from, and those of W_V."""
-    free = sum(min(i, j) < d_k for i in range(d_model) for j in range(d_model))
-    if d_model < 9:  # as many as there are directions in which both products can move
-        draw = np.random.default_rng(0)
-        w_q, w_k = draw.normal(size=(2, d_model, d_k))
-        steps = np.eye(w_q.size).reshape(-1, d_model, d_k)
-        moves = [*(step @ w_k.T for step in steps), *(w_q @ step.T for step in steps)]
-        assert np.linalg.matrix_rank(np.reshape(moves, (len(moves), -1))) == free
-    return free + d_model * d_v
-
-
-def packed_self_attention(x, text, w_q, w_k, w_v):
-    mask = [[a == b for b in text.tolist()] for a in text.tolist()]
-    return self_attention(x, w_q, w_k, w_v, mask=np.array(mask))
+    table = [
+        [a + b for a, b in zip(*rows, strict=True)]
+        for rows in zip(oracles.scores(query, key), bias, strict=True)
+    ]
+    return oracles.weighted_sum(oracles.masked_softmax(table), value)
 
 
 def split_heads(x, num_heads):
     d = x.shape[1] // (3 * num_heads)
-    return [
-        [
-            [[row[(part * num_heads + i) * d + c] for c in range(d)] for row in x.tolist()]
-            for i in range(num_heads)
-        ]
-        for part in range(3)
-    ]
+    parts = [[(part * num_heads + i) * d for i in range(num_heads)] for part in range(3)]
+    return [[[row[at : at + d] for row in x.tolist()] for at in starts] for starts in parts]
 
 
 def keep_heads(w_q, w_o, num_heads, kept):
@@ -199,30 +101,14 @@ def keep_heads(w_q, w_o, num_heads, kept):
     return columns, [w_o[i * d_v + c].tolist() for i in kept for c in range(d_v)]
 
 
-def share_heads(x, num_heads):
-    group = num_heads // x.shape[1]
-    return np.stack([x[:, i // group] for i in range(num_heads)], axis=1)
-
-
 def decode_step(query, key, value, cached_key, cached_value):
-    keys = [*cached_key.tolist(), *key.tolist()]
-    values = [*cached_value.tolist(), *value.tolist()]
+    keys, values = [*cached_key, *key], [*cached_value, *value]
     return attend(query, np.array(keys), np.array(values)), keys, values
 
 
 def multi_head_attention(x, w_q, w_k, w_v, w_o, num_heads, **options):
-    d_k, d_v = w_q.shape[1] // num_heads, w_v.shape[1] // num_heads
-    heads = [
-        self_attention(
-            x,
-            w_q[:, i * d_k : (i + 1) * d_k],
-            w_k[:, i * d_k : (i + 1) * d_k],
-            w_v[:, i * d_v : (i + 1) * d_v],
-            **options,
-        )
-        for i in range(num_heads)
-    ]
-    return matmul(np.concatenate(heads, axis=1), w_o)
+    parts = zip(*(np.split(w, num_heads, axis=1) for w in (w_q, w_k, w_v)), strict=True)
+    return matmul(np.hstack([self_attention(x, *part, **options) for part in parts]), w_o)
 
 
 def grouped_attention(x, w_q, w_k, w_v, w_o, num_heads, num_kv_heads):
@@ -234,157 +120,100 @@ def grouped_attention(x, w_q, w_k, w_v, w_o, num_heads, num_kv_heads):
     return multi_head_attention(x, w_q, w_k[:, of_k], w_v[:, of_v], w_o, num_heads)
 
 
-def padded_attention(query, key, value, lengths):
-    return [
-        attend(query[b], key[b, :length], value[b, :length])
-        for b, length in enumerate(lengths.tolist())
-    ]
-
-
-def window_mask(num_queries, num_keys, window):
-    rows = []
-    for i in range(num_queries):
-        here = i + num_keys - num_queries
-        rows.append([here - window < j <= here for j in range(num_keys)])
-    return rows
-
-
 def dropped_attention(query, key, value, kept, training):
     weights = oracles.attention(query, key, value)[1]
-    used = weights.copy()
-    if training:
-        for at in np.ndindex(weights.shape):
-            used[at] = 2 * weights[at] if kept[at] else 0
-    return matmul(used, value), weights
+    used = [
+        [2 * w * k for w, k in zip(*rows, strict=True)] for rows in zip(weights, kept, strict=True)
+    ]
+    return matmul(np.array(used) if training else weights, value), weights
 
 
 def module_weights(*shapes):
     """Draw the weights as the checker does, in the order of the parameters; as x @ w wants them."""
     rng = np.random.default_rng(0)
-    return [(rng.integers(-2, 3, (d_out, d_in)) / 2).T for d_in, d_out in shapes]
-
-
-def OneHead(d_model, d_k, d_v, x):
-    sizes = (d_model, d_k), (d_model, d_k), (d_model, d_v)
-    return self_attention(x.astype(float), *module_weights(*sizes))
+    return [(rng.integers(-2, 3, shape) / 2).T for shape in shapes]
 
 
 def head_importance(x, w_q, w_k, w_v, w_o, num_heads):
-    d_v = len(w_o) // num_heads
-    lengths = []
-    for i in range(num_heads):
-        of_head = np.array(w_o, dtype=float)
-        of_head[: i * d_v] = of_head[(i + 1) * d_v :] = 0  # the output is a sum over heads
-        rows = np.array(multi_head_attention(x, w_q, w_k, w_v, of_head, num_heads)).tolist()
-        lengths.append(math.fsum(math.hypot(*row) for row in rows) / len(rows))
-    return lengths
-
-
-def CausalHeads(embed_dim, num_heads, x):
-    weights = module_weights(*[(embed_dim, embed_dim)] * 4)
-    n = x.shape[1]
-    mask = oracles.mask_of(lambda i, j: oracles.causal(i, j, n, n), n, n)
-    return [multi_head_attention(item, *weights, num_heads, mask=mask) for item in x.astype(float)]
+    moves = []
+    for i in range(num_heads):  # the output is a sum over heads
+        of_head = np.repeat([[j == i] for j in range(num_heads)], len(w_o) // num_heads, axis=0)
+        rows = multi_head_attention(x, w_q, w_k, w_v, w_o * of_head, num_heads)
+        moves.append(math.fsum(math.hypot(*row) for row in rows) / len(rows))
+    return moves
 
 
 def who_told(parts, query, place):
     leads = []
-    for part in parts.tolist():
-        scores = [dot(key, query.tolist()) / len(query) ** 0.5 for key in part]
-        own = scores.pop(place)
-        leads.append(own - math.fsum(scores) / len(scores))
+    for part in parts:
+        scores = [dot(key, query) / len(query) ** 0.5 for key in part]
+        leads.append(scores.pop(place) - statistics.fmean(scores))
     return leads
 
 
 def logit_lens(states, gain, embedding):
     rows = []
-    for state in states.tolist():
-        size = math.sqrt(math.fsum(x * x for x in state) / len(state))
-        read = [x / size * g for x, g in zip(state, gain.tolist(), strict=True)]
-        scores = [dot(read, word) for word in embedding.tolist()]
-        rows.append(oracles.softmax(scores))
+    for state in states:
+        size = math.sqrt(dot(state, state) / len(state))
+        rows.append(oracles.softmax([dot(state * gain, word) / size for word in embedding]))
     return rows
 
 
 def share_of_first(weights, value):
-    shares = []
-    for head, vectors in zip(weights.tolist(), value.tolist(), strict=True):
-        handed = [w * math.hypot(*v) for w, v in zip(head[-1], vectors, strict=True)]
-        shares.append(handed[0] / math.fsum(handed))
-    return shares
+    handed = [
+        [w * math.hypot(*v) for w, v in zip(head[-1], vectors, strict=True)]
+        for head, vectors in zip(weights, value, strict=True)
+    ]
+    return [head[0] / math.fsum(head) for head in handed]
 
 
 def fair_control(loudness, taken):
-    used, chosen = [tuple(head) for head in taken.tolist()], []
-    for layer, head in taken.tolist():
-        nearest = None
-        for at in np.ndindex(loudness.shape):
-            gap = abs(loudness[at] - loudness[layer, head])
-            if at not in used and (nearest is None or gap < nearest[0]):
-                nearest = gap, at
-        used.append(nearest[1])
-        chosen.append(nearest[1])
+    chosen = []
+    for head in map(tuple, taken.tolist()):
+        left = {*np.ndindex(loudness.shape)} - {*map(tuple, taken.tolist()), *chosen}
+        chosen.append(min(sorted(left), key=lambda at: abs(loudness[at] - loudness[head])))
     return chosen
 
 
-def cache_bytes(tokens, layers, kv_heads, head_width, bytes_per_number):
-    return sum(
-        kv_heads * head_width * bytes_per_number
-        for _ in range(tokens)
-        for _ in range(layers)
-        for _ in ("key", "value")
-    )
-
-
 def merge_outputs(output, log_total, other, other_log_total):
+    rows = zip(output, log_total[:, 0], other, other_log_total[:, 0], strict=True)
     merged, logs = [], []
-    for o1, (l1,), o2, (l2,) in zip(
-        *(x.tolist() for x in (output, log_total, other, other_log_total)), strict=True
-    ):
-        largest = max(l1, l2)
-        logs.append([largest + math.log(math.exp(l1 - largest) + math.exp(l2 - largest))])
-        shares = math.exp(l1 - logs[-1][0]), math.exp(l2 - logs[-1][0])
-        merged.append([shares[0] * a + shares[1] * b for a, b in zip(o1, o2, strict=True)])
+    for one, log_one, two, log_two in rows:
+        logs.append([max(log_one, log_two) + math.log1p(math.exp(-abs(log_one - log_two)))])
+        shares = [math.exp(log - logs[-1][0]) for log in (log_one, log_two)]
+        merged.append([dot(shares, pair) for pair in zip(one, two, strict=True)])
     return merged, logs
 
 
 def keep_window(cached_key, cached_value, key, value, window, sinks):
-    width = key.shape[1], value.shape[1]
-    both = [*cached_key.tolist(), *key.tolist()], [*cached_value.tolist(), *value.tolist()]
-    while len(both[0]) > window + sinks:
-        for kept in both:
+    found = []
+    for cached, new in (cached_key, key), (cached_value, value):
+        kept = [*cached, *new]
+        while len(kept) > window + sinks:
             del kept[sinks]
-    return [np.array(kept).reshape(-1, w) for kept, w in zip(both, width, strict=True)]
-
-
-def tiled_attention(query, key, value, block_size):
-    n = len(query)
-    tiles = {(i // block_size, j // block_size) for i in range(n) for j in range(i + 1)}
-    return attend(query, key, value, is_causal=True), len(tiles)
+        found.append(np.reshape(kept, (-1, new.shape[1])))
+    return found
 
 
 def linear_attention(query, key, value):
     def features(x):
-        return [a + 1 if a > 0 else math.exp(a) for a in x.tolist()]
+        return [a + 1 if a > 0 else math.exp(a) for a in x]
 
     output = []
-    for t in range(len(query)):
-        weights = [dot(features(query[t]), features(k)) for k in key[: t + 1]]
-        output.append(
-            [dot(weights, column) / math.fsum(weights) for column in value[: t + 1].T.tolist()]
-        )
+    for t, q in enumerate(query):
+        weights = [dot(features(q), features(k)) for k in key[: t + 1]]
+        output.append([dot(weights, column) / math.fsum(weights) for column in value[: t + 1].T])
     return output
 
 
 def later_positions(waves, steps):
     rows = []
     for row in waves.tolist():
-        moved = []
-        for i in range(len(row) // 2):
-            z = complex(row[2 * i + 1], row[2 * i])  # cosine and sine: a point on a circle
-            z *= cmath.exp(1j * steps / 10_000 ** (2 * i / len(row)))
-            moved += [z.imag, z.real]
-        rows.append(moved)
+        rows.append([])
+        for i in range(0, len(row), 2):
+            z = complex(row[i + 1], row[i])  # cosine and sine: a point on a circle
+            z *= cmath.exp(1j * steps / 10_000 ** (i / len(row)))
+            rows[-1] += [z.imag, z.real]
     return rows
 
 
@@ -392,49 +221,31 @@ def rotary(x, start, base):
     """Put pairs side by side, rotate them there, and put them back."""
     d = x.shape[1]
     order = [i // 2 + (i % 2) * (d // 2) for i in range(d)]
-    side_by_side = [[row[at] for at in order] for row in x.tolist()]
-    rotated = np.array(oracles.rotary(side_by_side, start, base))
-    found = np.empty(x.shape)
-    for i, at in enumerate(order):
-        found[:, at] = rotated[:, i]
-    return found
+    rotated = oracles.rotary(x[:, order].tolist(), start, base)
+    return [[row[order.index(i)] for i in range(d)] for row in rotated]
 
 
 def normalised(rows, weight, bias):
     """Bring each row to mean 0 and variance 1, then stretch and shift it."""
     found = []
-    for row in np.array(rows).tolist():
-        mean = math.fsum(row) / len(row)
-        variance = math.fsum((v - mean) ** 2 for v in row) / len(row)
-        scaled = [(v - mean) / math.sqrt(variance + 1e-5) for v in row]
+    for row in rows.tolist():
+        size = math.sqrt(statistics.pvariance(row) + 1e-5)
+        scaled = [(v - statistics.fmean(row)) / size for v in row]
         found.append([v * w + b for v, w, b in zip(scaled, weight, bias, strict=True)])
     return np.array(found)
 
 
 def ParallelBlock(d_model, num_heads, d_hidden, x):
-    """Follow one token after the other, with the weights that the checker draws in this order."""
-    draw = np.random.default_rng(0)
-    square, (wide, narrow) = (d_model, d_model), ((d_hidden, d_model), (d_model, d_hidden))
-    shapes = [*[(d_model,)] * 2, *[square] * 4, wide, (d_hidden,), narrow, (d_model,)]
-    drawn = [draw.integers(-2, 3, shape) / 2 for shape in shapes]
-    (gain, bias), heads, (widen, b_w, narrow, b_n) = drawn[:2], drawn[2:6], drawn[6:]
+    square, hidden = (d_model, d_model), [(d_hidden, d_model), (d_hidden,), (d_model, d_hidden)]
+    shapes = [(d_model,)] * 2 + [square] * 4 + hidden + [(d_model,)]
+    gain, bias, *heads, widen, b_w, narrow, b_n = module_weights(*shapes)
     found = []
     for item in x.astype(float):
         h = normalised(item, gain, bias)
-        collected = [  # the last row of what is seen so far: causal
-            np.array(multi_head_attention(h[: t + 1], *[w.T for w in heads], num_heads))[-1]
-            for t in range(len(item))
-        ]
-        hidden = np.maximum(h @ widen.T + b_w, 0)
-        found.append(item + np.array(collected) + hidden @ narrow.T + b_n)
+        hidden = np.maximum(matmul(h, widen) + b_w, 0)
+        heard = multi_head_attention(h, *heads, num_heads, is_causal=True)
+        found.append(item + heard + matmul(hidden, narrow) + b_n)
     return found
-
-
-def cross_attention(x, y, w_q, w_k, w_v, lengths):
-    return [
-        oracles.attention(a @ w_q, b[:length] @ w_k, b[:length] @ w_v)[0]
-        for a, b, length in zip(x, y, lengths, strict=True)
-    ]
 
 
 def lookup_score(weights, tokens):
@@ -443,7 +254,7 @@ def lookup_score(weights, tokens):
         if token in last:
             found.append(weights[i, last[token] + 1])
         last[token] = i
-    return math.fsum(found) / len(found)
+    return statistics.fmean(found)
 
 
 def without_vowels(letters, lengths):
@@ -457,10 +268,9 @@ def without_vowels(letters, lengths):
 
 def mean_pool(states, lengths):
     rows = []
-    for state, length in zip(states.tolist(), lengths.tolist(), strict=True):
-        mean = [math.fsum(column) / length for column in zip(*state[:length], strict=True)]
-        size = math.hypot(*mean)
-        rows.append([x / size for x in mean] if length else [0.0] * len(state[0]))
+    for state, length in zip(states, lengths, strict=True):
+        mean = [math.fsum(column[:length]) for column in state.T]  # its length is made 1
+        rows.append([x / math.hypot(*mean) if length else 0.0 for x in mean])
     return rows
 
 
@@ -482,24 +292,70 @@ def beyond_control(whole, without):
 
 def invariants_measured(encode, names):
     rows = []
-    together = encode(names).tolist()
-    reverse = encode(["".join(reversed(name)) for name in names]).tolist()
-    for i, name in enumerate(names):
-        (alone,) = encode([name]).tolist()
-        length = abs(math.hypot(*together[i]) - 1)
-        rows.append([math.dist(together[i], alone), math.dist(together[i], reverse[i]), length])
+    together, reverse = encode(names), encode([name[::-1] for name in names])
+    for name, own, backwards in zip(names, together, reverse, strict=True):
+        length = abs(math.hypot(*own) - 1)
+        rows.append([math.dist(own, encode([name])[0]), math.dist(own, backwards), length])
     return rows
 
 
-def cosine_scores(query, key):
-    return oracles.scores(query, key, oracles.cosine)
-
-
-def causal_mask(n, m):
-    return oracles.mask_of(lambda i, j: oracles.causal(i, j, n, m), n, m)
-
-
 LOOPS = globals() | {
+    "one_hot": lambda a: [
+        [j == row.index(max(row)) for j in range(len(row))] for row in a.tolist()
+    ],
+    "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
+    "weighted_average": lambda a, v: [[dot(w, c) / math.fsum(w) for c in v.T] for w in a],
+    "softmax": lambda a: [oracles.softmax([math.log(2) * x for x in row]) for row in a],
+    "values_used": lambda a: [math.exp(-sum(w * math.log(w) for w in row if w > 0)) for row in a],
+    "kernel_regression": lambda query, key, value, width: attend(
+        query, key, value, score=lambda q, k: oracles.gaussian(q, k, width)
+    ),
+    "additive_score": lambda query, key, *w: oracles.scores(
+        query, key, lambda q, k: oracles.additive(q, k, *w)
+    ),
+    "attend_to_others": lambda x: attend(x, x, x, mask=~np.eye(len(x), dtype=bool)),
+    "causal_mask": lambda n, m: mask(oracles.causal, n, m),
+    "window_mask": lambda n, m, window: mask(oracles.sliding_window, n, m, window),
+    "cache_bytes": lambda tokens, layers, *sizes: sum(
+        math.prod(sizes) for _ in range(2 * tokens * layers)
+    ),
+    "change_without": lambda query, key, value: [
+        math.dist(*attend([query] * 2, key, value, mask=[[True] * len(key), seen], score=dot))
+        for seen in ~np.eye(len(key), dtype=bool)
+    ],
+    "click_gradient": lambda scores, clicked, temperature: slopes(
+        lambda x: -math.log(oracles.softmax(list(x / temperature))[clicked]), scores
+    ),
+    "output_gradient": lambda query, key, value: (
+        slopes(lambda query: attend(query[None], key, value, score=dot)[0], query).T
+    ),
+    # A matrix of rank d_k has this many entries that the others follow from.
+    "count_parameters": lambda d_model, d_k, d_v: (
+        d_model * d_v + sum(min(i, j) < d_k for i in range(d_model) for j in range(d_model))
+    ),
+    "packed_self_attention": lambda x, text, *w: self_attention(
+        x, *w, mask=np.array([[a == b for b in text] for a in text])
+    ),
+    "share_heads": lambda x, heads: np.stack(
+        [x[:, i // (heads // x.shape[1])] for i in range(heads)], axis=1
+    ),
+    "tiled_attention": lambda query, key, value, size: (
+        attend(query, key, value, is_causal=True),
+        len({(i // size, j // size) for i in range(len(query)) for j in range(i + 1)}),
+    ),
+    "padded_attention": lambda query, key, value, lengths: [
+        attend(q, k[:n], v[:n]) for q, k, v, n in zip(query, key, value, lengths, strict=True)
+    ],
+    "cross_attention": lambda x, y, w_q, w_k, w_v, lengths: [
+        attend(a @ w_q, b[:n] @ w_k, b[:n] @ w_v) for a, b, n in zip(x, y, lengths, strict=True)
+    ],
+    "OneHead": lambda d_model, d_k, d_v, x: self_attention(
+        x, *module_weights((d_k, d_model), (d_k, d_model), (d_v, d_model))
+    ),
+    "CausalHeads": lambda d, heads, x: [
+        multi_head_attention(item, *module_weights(*[(d, d)] * 4), heads, is_causal=True)
+        for item in x
+    ],
     "masked_softmax": oracles.masked_softmax,
     "project": lambda x, *stored: tuple(matmul(x, w.T) for w in stored),
     "previous_token": lambda n: [[j == max(i - 1, 0) for j in range(n)] for i in range(n)],
@@ -517,10 +373,3 @@ def test_a_reference_is_what_the_loops_give(exercise):
         parts = expected if len(exercise.returns) > 1 else (expected,)
         for found, right in zip(outcome.arrays, parts, strict=True):
             np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
-
-
-def test_the_vectors_are_those_of_the_encoder():
-    texts = ["Alice Marlow", "anana", "Mimi"]
-    encode = TrigramEncoder(texts)
-    found = find("trigram_vectors").reference(["alise marlo", "Banana"], list(encode.vocabulary))
-    np.testing.assert_allclose(found, encode(["alise marlo", "Banana"]))
