@@ -1,7 +1,5 @@
 """The generated descriptions say what is true."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -79,10 +77,6 @@ def test_several_panels_get_a_sentence_each():
         "2 heatmaps in 2 columns, each of 3 × 3 values (Queries × Keys), from 0 to 1. "
         f"first: {IDENTITY}. Panel 2: uniform, every value 0.333."
     )
-    layers, heads = ["Layer 1", "Layer 2"], ["Head 1", "Head 2"]
-    four = heatmaps(np.broadcast_to(np.eye(2), (2, 2, 2, 2)), titles=heads, row_titles=layers)
-    for layer, head in itertools.product(layers, heads):
-        assert f"{layer}, {head}: identity" in four.alt
 
 
 def test_many_panels_are_summed_up():
@@ -96,6 +90,7 @@ def test_many_panels_are_summed_up():
 def test_one_panel_is_told_in_whole_sentences():
     size = "Heatmap of {0} × {0} values (Queries × Keys), "
     assert heatmaps(np.eye(10)).alt == size.format(10) + f"from 0 to 1. I{IDENTITY[1:]}."
+    assert heatmaps(np.eye(2), alt="My own words.").alt == "My own words."
     alt = heatmaps([[0.001, 0.5], [0.876, 0.0]]).alt  # rounded as numbers are shown
     assert "from 0 to 0.88." in alt and "(0.50)" in alt and "(0.88)" in alt
 

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ from matplotlib.colors import to_rgb
 
 from d2lmini.plotting import show_heatmaps
 from d2lmini.plotting.theme import PALETTES, RAMP, contrast
-from tests.plotting.reading import heatmaps, random_weights
+from tests.plotting.reading import heatmaps, random_weights, texts
 
 SVG = "{http://www.w3.org/2000/svg}"
 PNG = "data:image/png;base64,"
@@ -65,6 +66,21 @@ def test_a_drawing_holds_what_it_shows_and_no_more(name):
         assert not any(there[name] in drawings[theme] for name in ("ink", "query", "key"))
     limit = 130_000 if name == "heads" else 60_000  # two drawings for a page and two for a phone
     assert len(figure.html()) <= limit
+
+
+def test_a_cell_stands_beside_its_names_and_the_bar_says_what_its_colour_is():
+    shown = heatmaps([[1.0, 0.0], [0.0, 0.0]], xticks=["x", "y"], yticks=["a", "b"], annot=False)
+    places = {text: (box.x0 + box.x1, box.y0 + box.y1) for text, box, _ in texts(shown)}
+    picture = matplotlib.image.imread(io.BytesIO(shown.png()))  # two pixels for each
+    pale, strong = (to_rgb(RAMP["light"][end]) for end in (0, 2))
+    for row, column in itertools.product("ab", "xy"):
+        pixel = picture[-round(places[row][1]), round(places[column][0]) + 9, :3]
+        np.testing.assert_allclose(pixel, strong if row + column == "ax" else pale, atol=0.03)
+    bar = shown.figure.axes[-1].get_window_extent()
+    for label, expected in ("0", pale), ("1", strong):
+        inner = np.clip(places[label][1], 2 * bar.y0 + 3, 2 * bar.y1 - 3)
+        pixel = picture[-round(inner), round(bar.x0 + bar.x1), :3]
+        np.testing.assert_allclose(pixel, expected, atol=0.05)
 
 
 def test_queries_and_keys_wear_their_colours_and_nothing_else_does():

@@ -96,6 +96,7 @@ FIGURES = {
     "twelve heads": (random_weights(3, 12, 16, 16), {"titles": HEADS, "row_titles": LAYERS}),
     "a title each": (random_weights(2, 2, 5, 5), FIVE | {"titles": EACH}),
     "one long query": (random_weights(1, 200), {}),
+    "long words": (random_weights(1, 6, 4, 4), {"titles": ["characterisation"] * 6}),
     "long labels": (np.eye(2), {"xlabel": LONG, "ylabel": LONG, "label": BAR}),
     "signed": (random_weights(6, 6) * 700 - 300, {"xticks": list("abcdef")}),
     "too small": (random_weights(2, 4, 9, 9), {"figsize": (1, 1), "titles": ["a title"] * 4}),

@@ -70,7 +70,6 @@ HOSTS = {
     "colab dark": (host("#383838", "#d4d4d4", root='theme="dark"'), DARK),
     "code contrast": (host("#000", "#fff", names=VSCODE.format("vscode-high-contrast")), DARK),
     # Hosts that nobody has heard of, and such as say one thing and show another.
-    "solarized": (host("#fdf6e3", "#657b83", scheme="dark"), LIGHT),
     "solarized dark": (host("#002b36", "#93a1a1"), DARK),
     "coloured words, dark": (host("#000", "#00ff00"), DARK),
     "forced dark": (host("#fff", "#000", forced_colors="active", scheme="dark"), DARK),

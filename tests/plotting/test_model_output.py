@@ -40,6 +40,7 @@ def test_all_layers_and_heads_of_a_model_in_one_call(torch):
         equal(shown, np.stack(given)[:, 1])
         assert titles(shown)[0] == NAMES
         assert {"layer 0", "layer 1", "Queries", "Keys"} <= {*words(shown)}
+        assert words(shown).count("cat") == 2 + 4, "the tokens stand at both sides"
     assert titles(show_heatmaps(np.tile(given[0], (1, 2, 1, 1)), item=0))[0][:2] == ["head 0", "1"]
     assert titles(show_heatmaps(given[0][1])) == [[""] * 4], "an array says nothing of its axes"
 
