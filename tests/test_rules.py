@@ -1,6 +1,7 @@
-"""Where nbval is missing, a run of the notebooks is an error."""
+"""Nothing passes because it did not run: notebooks without nbval, and what is skipped in CI."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,6 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_without_nbval_no_notebook_is_passed_over():
-    """Named or found: `pytest chapters` has pages to test as well, and so has `make stable`."""
     named, found = "chapters/01-database-analogy.ipynb", "chapters/02-softmax-weighting.ipynb"
     code = "import sys; sys.modules['nbval'] = None; import pytest; sys.exit(pytest.main())"
     done = subprocess.run(
@@ -23,3 +23,13 @@ def test_without_nbval_no_notebook_is_passed_over():
     said = done.stdout + done.stderr
     assert done.returncode != 0 and "pip install nbval" in said
     assert f"ERROR {named}" in said and f"ERROR {found}" in said
+
+
+def test_in_ci_what_is_skipped_fails(tmp_path):
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path)
+    (tmp_path / "test_it.py").write_text("import pytest\n\n@pytest.mark.skip\ndef test_it(): ...\n")
+    (tmp_path / "test_all.py").write_text("import pytest\n\npytest.importorskip('no_such')\n")
+    command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", tmp_path, tmp_path]
+    command += ["-p", "no:cacheprovider", "--continue-on-collection-errors"]
+    done = subprocess.run(command, env=os.environ | {"CI": "1"}, capture_output=True, text=True)
+    assert "2 errors in" in done.stdout, done.stdout
