@@ -31,14 +31,18 @@ pytest_plugins = [plugin for plugin, need in NEEDS.items() if importlib.util.fin
 collect_ignore = ["chapters/recipes.md"]
 
 # Where processes share the tests, what takes minutes begins first, so that none is left alone with
-# it at the end. One builds the book; meanwhile another runs a chapter, for which none is needed.
+# it at the end. One builds the book, while others run chapters, for which none is needed.
 FIRST = (
     "tests/book/test_pages.py",
-    "chapters/01",
+    "chapters/06",
+    "chapters/10",
+    "tests/browser/test_explorables.py",
     "tests/browser/test_live.py",
     "tests/browser",
     "chapters",
     "tests/book",
+    "tests/notebooks/test_live.py",
+    "tests/typing",
 )
 # Tests that ask for one of these, or import `build`, need a built book or a browser: `make check`
 # leaves them out.
@@ -81,8 +85,8 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Take a process more than there are processors: tests of pages wait for a browser."""
-    return min((os.cpu_count() or 1) + 1, 4)
+    """Take two processes more than there are processors: tests of pages wait for a browser."""
+    return min((os.cpu_count() or 1) + 2, 4)
 
 
 def pytest_runtest_setup(item):

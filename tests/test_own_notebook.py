@@ -11,7 +11,6 @@ import pytest
 PAGE = Path(__file__).parents[1] / "chapters" / "recipes.md"
 SECTIONS = re.split(r"^## ", PAGE.read_text("utf8"), flags=re.M)[1:]
 RECIPES = {section.splitlines()[0]: section for section in SECTIONS}
-LONGEST = 10  # lines of code
 NEEDS = ("torch", "matplotlib")
 
 
@@ -26,16 +25,6 @@ def params():
         models = "transformers import" in section
         if not models or find_spec("transformers"):
             yield pytest.param(title, marks=pytest.mark.weekly if models else (), id=title)
-
-
-@pytest.mark.parametrize("title", RECIPES)
-def test_a_recipe_is_short_and_has_its_picture(title):
-    examples = doctest.DocTestParser().get_examples(code(RECIPES[title]))
-    lines = [line for example in examples for line in example.source.splitlines()]
-    assert len([line for line in lines if not re.match(r"(import|from) ", line)]) <= LONGEST
-    assert max(map(len, lines)) <= 112, "wider than the page"
-    assert "check" in title or re.search(r"^```\{(result|drawing)\b", RECIPES[title], re.M)
-    assert len(RECIPES) == 15, "the README and the page say fifteen"
 
 
 @pytest.mark.parametrize("title", [*params()])

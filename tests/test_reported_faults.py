@@ -95,8 +95,3 @@ test_invariants.py::gradients_are_the_slopes: pytorch#133671
 @pytest.mark.parametrize(("file", "name"), re.findall(r"^(\S+)::(\w+):", CAUGHT, re.MULTILINE))
 def test_the_test_that_catches_it_is_there(file, name):
     assert re.search(rf"^def {name}\(", (TESTS / file).read_text("utf8"), re.MULTILINE)
-
-
-def test_each_line_is_a_test_or_its_sources():
-    for line in CAUGHT.strip().splitlines():
-        assert re.fullmatch(r"\S+::\w+:( \S+)*|    \S+( \S+)*", line), line

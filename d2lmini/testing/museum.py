@@ -395,6 +395,8 @@ def named(f: "Subject", broken: Mapping[str, Any]) -> Exhibit | None:
     own = _signature(f, f)
     if not _repeats(own, _signature(f, f)):
         return Exhibit(*_BY_SYMPTOM["dice"]) if _drops(f) else None
+    if "the_same_call_gives_the_same" in broken and "inputs_are_left_alone" not in broken:
+        return None  # it remembers: what is seen of it depends on the call before
     paths = broken.get("asking_for_weights_changes_nothing")
     if paths is not None and not isinstance(paths.got, str) and not _is_nan(paths):
         return Exhibit(*_BY_SYMPTOM["paths"])

@@ -87,6 +87,7 @@ DEFECTS = {  # the file: (its text, or its cells after the title; what is said o
     "old.ipynb": ('{"nbformat": 3, "worksheets": []}', "is in notebook format 3"),
     "pasted.ipynb": (json.dumps({"nbformat": 4, "cells": [PASTED]}), "a pasted picture (a.png)"),
     "02-caption.ipynb": ([markdown("Text."), CAPTION], "has drawn nothing"),
+    "02-second.ipynb": ([FIGURE, CAPTION, CAPTION], "has drawn nothing"),
     "02-none.ipynb": ([FIGURE, CAPTION, FIGURE], "this figure has no caption"),
     "02-twice.ipynb": ([FIGURE, CAPTION, FIGURE, CAPTION], "Figure 2.1 should be 2.2"),
     "02-stop.ipynb": ([FIGURE, markdown("**Figure 2.1** What.")], "with a full stop"),
