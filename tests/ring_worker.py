@@ -8,7 +8,6 @@ import functools
 import json
 import os
 import sys
-import time
 import traceback
 import weakref
 from datetime import timedelta
@@ -25,7 +24,6 @@ from d2lmini import attention, ring_attention, ring_slices
 SIZES = 2, 4  # of the rings
 LENGTH, WIDTH = 512, 512  # of the sequence whose memory and messages are counted
 PIECE = 16  # tokens of a piece and of a tile, which any rank needs whatever its slice
-SILENCE = timedelta(seconds=2)  # after which a rank no longer waits for one that does nothing
 
 
 def numbers(seed, *shape, dtype=torch.float64):
@@ -161,18 +159,6 @@ def memory(rank, size, group=None):
     }
 
 
-def a_silent_rank(rank, size, group, folder):
-    """Let rank 0 do nothing, and return what the others say."""
-    x = numbers(0, 2, 4, 6)
-    if rank > 0:
-        found = complaint(lambda: ring_attention(x, x, x, group=group))
-        (folder / f"waited-{size}-{rank}").touch()
-        return found
-    while len(list(folder.glob(f"waited-{size}-*"))) < size - 1:
-        time.sleep(0.1)
-    return None
-
-
 def a_rank_that_ends(rank, size):
     """Let the last rank end in the middle of a journey, and return what the others say."""
     x = numbers(0, 2, 4, 6)
@@ -194,13 +180,11 @@ def main():
         for size in SIZES:
             members = list(range(size))
             group = distributed.new_group(members)
-            impatient = distributed.new_group(members, timeout=SILENCE)
             if rank in members:
                 found[size] = {
                     "differences": equal_to_one_process(rank, size, group),
                     "disagreements": disagreements(rank, size, group),
                     "memory": memory(rank, size, group) if size == max(SIZES) else None,
-                    "silent": a_silent_rank(rank, size, impatient, folder),
                 }
         write()
         found["ended"] = a_rank_that_ends(rank, size)

@@ -227,7 +227,6 @@ def test_further_arguments_are_tried(kind):
 def test_what_is_found_out_is_said():
     for function, convention, words in (
         (einsum, "layout", "(batch, n, heads, d)"),
-        (einsum, "mask", "attn_mask"),
         (RIGHT["causal"][0], "causal", "always"),
         (swallowing, "causal", "no such argument"),
         (RIGHT["in single precision"][0], "precision", "computed in single precision"),
@@ -266,7 +265,6 @@ def test_what_cannot_be_attention_is_said_in_words(function, words):
 
 REFUSED = [
     (attention, {"layout": "n h d"}, "layout must be one of 'batch heads n d'"),
-    (attention, {"width": 0}, "width must be a whole number from 1 on; got 0"),
     (masks_of(2), {"names": {"mask": "nope"}}, "no argument 'nope'"),
     (lambda q, k, v, rule=None: v, {"mask": "additive"}, "no argument is known to be a mask"),
     (3, {}, "attend must be a function, got int"),

@@ -16,12 +16,9 @@ THERE = {FROM_CONDA[line.split(">=")[0]] for line in CONDA} | {*PIP}
 
 
 def test_it_is_what_the_library_needs_in_the_pinned_versions_and_nothing_else():
-    """The library is installed without its dependencies: none comes in another version."""
     oldest = re.search(r'requires-python = ">=3\.(\d+)"', PROJECT)[1]
     assert BEFORE_PIP == "pip" and int(PYTHON.removeprefix("python=3.")) >= int(oldest)
     assert {name: PINS[name] for name in PIP} == PIP
     needs = re.search(r"^dependencies = \[(.*)\]", PROJECT, re.M)[1] + '"torch>", "matplotlib>"'
     assert set(re.findall(r'"([\w-]+)>', needs)) == THERE
-    post = ROOT / "binder" / "postBuild"
-    assert "install --quiet --no-deps --editable ." in post.read_text()
-    assert post.stat().st_mode & 0o100
+    assert " --no-deps " in (ROOT / "binder" / "postBuild").read_text()

@@ -12,7 +12,6 @@ def book(tmp_path, monkeypatch):
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "signatures"))
     chapters, mine = tmp_path / "Bücher für mich/chapters", tmp_path / "Bücher für mich/mine"
     chapters.mkdir(parents=True)
-    (chapters / "glossary.md").write_text("# Words\n")
     write(chapters, "one")
     return chapters, mine
 
@@ -33,7 +32,6 @@ def test_a_copy_that_was_only_run_is_replaced_by_a_new_version_and_trusted(book)
     assert lab.bring(*book) == []
     copy = mine / "01-one.ipynb"
     assert lab.NotebookNotary().check_signature(nbformat.read(copy, 4))
-    assert (mine / "glossary.md").read_text("utf8") == "# Words\n"
     copy.write_text(copy.read_text("utf8").replace('"execution_count": 1', '"execution_count": 7'))
     write(chapters, "two")
     assert lab.bring(*book) == [] and read(mine) == "two"

@@ -10,7 +10,6 @@ import pytest
 from comparing import TORCH, needs_torch, output_of
 
 import d2lmini as d
-from d2lmini import attention
 
 EPS = {"float16": 2**-10, "bfloat16": 2**-7}
 UNITS = 4  # of the dtype: weights of 1/m are rounded, then the sum
@@ -18,17 +17,16 @@ KINDS = [("numpy", "float16")] + ([("torch", "float16"), ("torch", "bfloat16")] 
 LENGTH = {"float16": 70_000, "bfloat16": 5000}  # behind each of those limits
 
 
-def like(x, numbers):
-    """Return numbers in the kind and dtype of x."""
-    if isinstance(x, np.ndarray):
-        return np.asarray(numbers, dtype=x.dtype)
+def maker(kind, dtype):
+    if kind == "numpy":
+        return functools.partial(np.asarray, dtype=dtype)
     import torch
 
-    return torch.as_tensor(numbers).to(x.dtype)
+    return lambda numbers: torch.as_tensor(numbers).to(getattr(torch, dtype))
 
 
 ANY = {  # of few queries and many keys
-    "attention": attention,
+    "attention": d.attention,
     "tiled_attention": d.tiled_attention,
     "in tiles": functools.partial(d.tiled_attention, block_size=512),
     "linear_attention": d.linear_attention,
@@ -37,18 +35,12 @@ ANY = {  # of few queries and many keys
 
 
 def constant_comes_back(attend, kind, dtype, n, m, **options):
-    if kind == "numpy":
-        empty = np.empty(0, dtype=dtype)
-    else:
-        import torch
-
-        empty = torch.empty(0, dtype=getattr(torch, dtype))
-    rng = np.random.default_rng(m)
+    array, rng = maker(kind, dtype), np.random.default_rng(m)
     for size, constant in ((0.0, 3.0), (1.0, -0.75)):
-        query, key = (like(empty, size * rng.standard_normal((length, 4))) for length in (n, m))
-        value = like(empty, np.full((m, 2), constant))
+        query, key = (array(size * rng.standard_normal((length, 4))) for length in (n, m))
+        value = array(np.full((m, 2), constant))
         output = output_of(attend(query, key, value, **options))
-        assert output.dtype == empty.dtype
+        assert output.dtype == value.dtype
         far = np.abs(np.array(output.tolist()) - constant).max() / abs(constant) / EPS[dtype]
         assert far <= UNITS, f"{far:.3g} units of {dtype} off for {m} keys of size {size}"
 

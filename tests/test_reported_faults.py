@@ -13,18 +13,16 @@ TESTS = Path(__file__).parent
 CAUGHT = """
 core/test_arrays.py::test_integers_and_booleans_count_as_the_default_float: pytorch#14224
 core/test_attention.py::test_attention_with_a_mask_is_its_definition:
-    transformers#26572 transformers#18057
-core/test_attention.py::test_it_is_pytorchs_scaled_dot_product_attention: mlx#2608 rten#1321
+    transformers#26572 transformers#18057 mlx#2608 rten#1321
 core/test_errors.py::test_it_is_turned_away_in_words:
     x-transformers#174 x-transformers#183 pytorch#193728 pytorch#120810 xformers#1089
     pytorch#92554 pytorch#136816 pytorch#141018 tsai#171 mlverse/torch#1205
 core/test_attention.py::test_no_nan_enters_the_graph:
     unsloth#9848 transformers#26572 curated-transformers#360
 core/test_attention.py::test_gradients_of_gradients_and_of_many_at_once:
-    pytorch#116350 pytorch#116348 pytorch#117974 learn2learn#429
+    pytorch#116350 pytorch#116348 pytorch#117974 learn2learn#429 pytorch#128971
 core/test_attention.py::test_mask_shapes_that_broadcast: pytorch#120810 xformers#1089
 core/test_attention.py::test_nan_reaches_what_uses_it: pytorch#101967
-core/test_attention.py::test_vmap_and_forward_mode: pytorch#128971
 core/test_masks.py::test_padding_comes_last_and_has_an_axis_for_the_queries:
     hyunwoongko/transformer#40 hyunwoongko/transformer#32
 core/test_multihead.py::test_any_sizes_batches_and_masks: attention-is-all-you-need-pytorch#211
@@ -46,6 +44,7 @@ core/test_weights.py::test_softmax_of_any_scores:
     PyTorch-NLP#2 KEQA#2 catalyst#285 attention-is-all-you-need-pytorch#52 fastNLP#254 labml#282
     labml#146
 core/test_weights.py::test_softmax_without_an_answer_is_nan: pytorch-2.13-infinite-scores
+modules/test_all.py::test_derivatives: pytorch#128971
 modules/test_all.py::test_it_compiles_with_dynamic_shapes: pytorch#97158
 modules/test_cache.py::test_cached_is_uncached:
     pytorch#103082 pytorch#144858 TinyLLM#17 LLMs-from-scratch#697 llama#899
@@ -55,8 +54,6 @@ modules/test_mask_conventions.py::test_true_may_attend_but_in_the_layer_it_is_hi
     pytorch#170415 pytorch#170400 pytorch#120668
 modules/test_multihead.py::test_a_mask_of_lengths_serves_all_heads_where_batch_and_heads_are_equal:
     mlx-lm#1903
-modules/test_multihead.py::test_a_mask_of_numbers_is_turned_away_on_every_path:
-    pytorch#136816 pytorch#107084 mlverse/torch#1205
 modules/test_multihead.py::test_it_can_be_exported_for_any_batch_and_length: pytorch#156681
 modules/test_multihead.py::test_no_dropout_in_eval:
     pytorch#124464 pytorch#99293 torchtune#1791 timm#1978 wenet#2699 torch-harmonics#221
@@ -64,10 +61,9 @@ modules/test_multihead.py::test_rows_without_keys_are_zero_with_dropout_too:
     pytorch#152028 pytorch#189045
 modules/test_errors.py::test_it_is_turned_away_in_words:
     pytorch#120810 xformers#1089 x-transformers#174 x-transformers#183 detr#499 mmaction2#1271
-    LLMs-from-scratch#444 bert#316
+    LLMs-from-scratch#444 bert#316 pytorch#136816 pytorch#107084 mlverse/torch#1205
 modules/test_multihead.py::test_asking_for_the_weights_does_not_change_the_output:
     pytorch#107084 pytorch#86120 transformers#31990 transformers#36096 transformers#38750
-modules/test_multihead.py::test_forward_mode: pytorch#128971
 modules/test_multihead.py::test_from_torch_gives_the_same_numbers_and_gradients:
     pytorch#170415 pytorch#120668
 modules/test_multihead.py::test_the_module_is_the_function:

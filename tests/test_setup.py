@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import install
+from scripts import install, serve
 
 ROOT = Path(__file__).resolve().parents[1]
 PINS = (ROOT / "requirements.txt").read_text("utf8")
@@ -91,3 +91,8 @@ def test_what_pip_cannot_get_is_named_and_what_was_interrupted_or_moved_is_notic
     record.unlink()
     assert install.half_installed(venv) == [record.parent] and not install.was_moved(venv)
     assert install.was_moved(venv.rename(project / "elsewhere"))
+
+
+def test_the_server_answers_this_machine_only(tmp_path):
+    with serve.server(tmp_path, port=0) as web:
+        assert web.server_address[0] == "127.0.0.1"

@@ -21,3 +21,5 @@ def test_actions_are_pinned_and_rights_are_least(path):
     assert "pull_request_target" not in text and "workflow_run" not in text
     for name, job in workflow["jobs"].items():
         assert "uses" in job or job["timeout-minutes"] <= 40, f"{name}: what hangs is to end"
+    if path.name == "publish.yml":
+        assert workflow["jobs"]["build"]["needs"] == "test", "what is published is tested"

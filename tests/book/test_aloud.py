@@ -57,9 +57,3 @@ def test_no_letter_of_a_formula_is_lost(built):
     assert len(formulas) > 300
     faults = [f"{missing} in {said!r}" for missing, said in lost(formulas) if missing]
     assert not faults, "lost, or a number under a name that NAMES lacks:\n" + "\n".join(faults)
-
-
-def test_a_lost_letter_is_noticed():
-    """As KaTeX writes one that has a class: within a token."""
-    whole, raw = "<math><mi>x</mi></math>", "<math><mi><mi>x</mi></mi></math>"
-    assert [bool(missing) for missing, _ in lost([whole, raw])] == [False, True]

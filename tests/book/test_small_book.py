@@ -1,6 +1,5 @@
 """A small book, published: what the build adds to plain pages, and what it says of their place."""
 
-import subprocess
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,7 +10,6 @@ from _ext import public
 from scripts import ejected, pdf
 from tests.book import checks
 from tests.book.building import PUBLIC
-from tests.book.tiny import WITHOUT_GIT, committed
 
 ADDRESS, REPOSITORY = PUBLIC["address"], PUBLIC["repository"]
 
@@ -135,16 +133,3 @@ def test_the_setting_is_two_web_addresses(name, wrong):
     config = SimpleNamespace(public=dict(PUBLIC) | {name: wrong})
     with pytest.raises(ConfigError, match=f"public: {name}: {wrong!r} is no web address"):
         public.configure(None, config)
-
-
-def test_no_day_is_better_than_a_wrong_one(tmp_path, monkeypatch):
-    """In a shallow clone all files seem equally old; in a hook git has another folder."""
-    origin, shallow = tmp_path / "origin", tmp_path / "shallow"
-    origin.mkdir()
-    (origin / "a.md").touch()
-    committed(origin, "2020-02-03")
-    clone = ["git", "clone", "-q", "--depth", "1", origin.as_uri(), str(shallow)]
-    subprocess.run(clone, check=True, env=WITHOUT_GIT)
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    assert public.changed(origin, "a.md") == "2020-02-03"
-    assert public.changed(shallow, "a.md") == ""

@@ -104,10 +104,8 @@ def drawing():
 
 def pages():
     """Return the pages of a small book that has something of each kind."""
-    plain = stored(CELLS)
-    return {"02-plain.ipynb": plain, "glossary.md": GLOSSARY, "more.md": ELSEWHERE} | {
-        "marked.md": DECORATIVE
-    }
+    texts = {"glossary.md": GLOSSARY, "more.md": ELSEWHERE, "marked.md": DECORATIVE}
+    return {"02-plain.ipynb": stored(CELLS)} | texts
 
 
 def tiny_book(folder, pages):

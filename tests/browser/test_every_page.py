@@ -7,7 +7,6 @@ import pytest
 
 from tests.book.building import CHAPTERS, ROOT, pages_of
 from tests.browser.conftest import lasting
-from tests.browser.test_look import ON_ANOTHER
 
 AXE = (Path(__file__).parent / "axe/axe.min.js").read_text("utf8")  # see axe/README.md
 PAGES = [*pages_of(ROOT / "_toc.yml"), "search", "genindex"]
@@ -169,8 +168,6 @@ def test_each_page(visit, address, page, width, scheme):
     if width == 390:
         assert lasting(tab, BEYOND, width) == []
     else:
-        if page in CHAPTERS:
-            assert tab.evaluate(ON_ANOTHER) == [], "notes in the margin"
         nothing_is_beyond_an_edge(tab)
     if page in KINDS:
         can_be_used_by_all(tab, scheme, width)

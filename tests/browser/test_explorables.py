@@ -385,18 +385,6 @@ def test_names_are_compared_by_what_is_learned_and_loaded_only_then(visit):
     assert files(seen) == ["name-encoder.bin"]
 
 
-def test_each_mistake_is_noticed_by_a_test(visit):
-    _, found, says = opened(visit, "museum")
-    found.get_by_role("radio", name="with the mistake").check()
-    for number in (1, 2, 3, 4, 0):
-        before = says.inner_text()
-        found.get_by_role("combobox").select_option(index=number)
-        expect(says).not_to_have_text(before)
-        expect(says).to_contain_text("notice")
-    found.get_by_role("radio", name="as it should be").check()
-    expect(says).to_contain_text("all four tests hold again. Choose another")
-
-
 def test_other_sentences_answer_rightly(visit):
     tab, found, says = opened(visit, "masks")
     tab.locator(".ex-near").first.hover()

@@ -17,7 +17,6 @@ from playwright.sync_api import expect
 from d2lmini.exercises import find
 from tests.book.building import CHAPTERS
 from tests.browser.test_every_page import ALL_RULES, SHOWN, findings
-from tests.browser.test_storage import BLOCKED
 
 FIRST = CHAPTERS[0]
 # Of the words of all chapters the same is asked without a browser: `notebooks/test_live.py`.
@@ -135,11 +134,9 @@ def opened(chromium, address):
     """Return a function that opens a page in a browser of its own, with nothing stored."""
     contexts = []
 
-    def open_page(page=FIRST, width=1280, script="", base=address):
+    def open_page(page=FIRST, width=1280, base=address):
         context = chromium.new_context(viewport={"width": width, "height": 900})
         contexts.append(context)
-        if script:
-            context.add_init_script(script)
         return Tab(context, f"{base}{page}.html")
 
     yield open_page
@@ -197,13 +194,6 @@ def test_before_the_first_run_nothing_is_loaded(visit):
     assert [path.rpartition("/")[2] for path in paths] == ["live.mjs"]
     assert seen.tab.get_by_role("button", name=re.compile("^Run")).count() > 20
     assert seen.tab.get_by_label(re.compile("^(Code of cell|Your answer)")).count() > 20
-
-
-def test_without_scripts_there_are_no_buttons(visit):
-    tab = visit(FIRST, java_script_enabled=False).tab
-    assert tab.locator("div.cell button").count() == 0
-    words = tab.locator(".live-bar:visible", has_text="To try it, run this chapter")
-    assert words.count() == tab.locator(".live-bar:visible").count() == 7
 
 
 def test_nobody_is_shut_out_of_an_editor(opened):
@@ -370,14 +360,6 @@ def test_a_real_model_runs_what_was_written_on_other_pages(opened):
     assert "my_rotary not written yet (chapter 6)" in said
     assert "my_attention by 0.99 ✓" in said
     assert tab.said == []
-
-
-@pytest.mark.usefixtures("pyodide")
-def test_it_runs_where_storage_is_blocked(opened):
-    tab = opened(script=BLOCKED)
-    assert "66.8" in tab.run("crowd", "done")
-    assert tab.said == []
-    tab.page.context.close()
 
 
 def test_without_the_public_server_the_stored_output_stays(opened):

@@ -1,15 +1,10 @@
-"""How a chapter looks: quiet code, a face that comes without moving anything, one colour a weight.
-
-What is asked of every chapter `test_every_page.py` asks, in its one visit of the page.
-"""
+"""How a chapter looks: quiet code, a face that comes without moving anything."""
 
 import time
 
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from d2lmini.plotting._dark_maps import weight_map
 from tests.book.building import CHAPTERS
 from tests.browser.conftest import lasting
 
@@ -55,14 +50,6 @@ def test_the_buttons_of_a_cell_hide_none_of_its_code(visit, width):
     assert lasting(tab, COVERED) == []
 
 
-# Notes in the margin of which one lies on another.
-ON_ANOTHER = """() => {
-    const notes = [...document.querySelectorAll('.reading details > summary')]
-        .filter(one => one.checkVisibility()).map(one => [one, one.getBoundingClientRect()])
-        .filter(([, box]) => box.left > 900).sort(([, a], [, b]) => a.top - b.top);
-    return notes.filter(([, box], i) => i && box.top < notes[i - 1][1].bottom - 1)
-        .map(([one]) => one.textContent);
-}"""
 # How much has moved, and of which faces the first picture of the page was.
 LATE = """window.moved = 0;
 const watch = (type, act) => new PerformanceObserver(list => list.getEntries().forEach(act))
@@ -86,54 +73,6 @@ def test_late_fonts_move_nothing_and_every_text_has_its_face_from_the_first(
         first = tab.evaluate("window.first")
         assert len(first) == 4 and all(status == "loaded" for _, status in first), first
         assert tab.evaluate("window.moved") <= 0.01
-
-
-WEIGHTS = (0, 0.25, 0.5, 0.75, 1)
-# The same weights in each form in which a page shows them, and the colour of words on them.
-SAMPLES = """weights => {
-    const rows = {
-        explorable: w => `<svg class="a"><rect class="ex-square" style="--w:${w}"/></svg>`,
-        grid: w => `<table class="ex-grid-table"><tr><td role="gridcell" style="--w:${w}">`,
-        chip: w => `<p class="ex-pieces"><span style="--w:${w}">a</span></p>`,
-        table: w => `<div class="d2lmini-table d2lmini-explorer"><table><tr>
-            <th></th><td class="d2lmini-more" style="--w:${w}">1</td></tr></table></div>`,
-        ledger: w => `<div class="d2lmini-table d2lmini-trace"><table><tr>
-            <th></th><td class="d2lmini-bar" style="--w:${w}">1</td></tr></table></div>`,
-        atlas: w => `<i class="ex-on atlas-probe" style="--w:${w}"></i>`,
-    };
-    const pen = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
-    const rgb = colour => {
-        pen.fillStyle = colour;
-        pen.fillRect(0, 0, 1, 1);
-        return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
-    };
-    const found = {}, page = document.querySelector('.reading');
-    for (const [name, row] of Object.entries(rows)) found[name] = weights.map(w => {
-        const box = document.createElement('div');
-        box.className = 'ex-drawing';
-        box.innerHTML = row(w);
-        page.append(box);
-        const style = getComputedStyle(box.querySelector('[style]'));
-        const drawn = [name === 'explorable' ? style.fill : style.backgroundColor,
-            'table ledger'.includes(name) ? style.webkitTextFillColor : style.color].map(rgb);
-        box.remove();
-        return drawn;
-    });
-    return found;
-}"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_weight_has_the_colour_of_heatmaps_wherever_it_is_drawn(visit, scheme):
-    """In explorables, grids, chips, tables, ledgers (on a desk they have bars) and the atlas."""
-    found = visit(CHAPTERS[2], 390, scheme).tab.evaluate(SAMPLES, WEIGHTS)
-    wanted = np.round(255 * weight_map(scheme)(np.array(WEIGHTS, float))[:, :3])
-    below, above = ((0, 255), (255, 0))[scheme == "dark"]
-    for name, row in found.items():
-        grounds, words = np.moveaxis(row, 1, 0)
-        np.testing.assert_allclose(grounds, wanted, atol=3, err_msg=f"{name}, {scheme}")
-        if name not in ("explorable", "atlas"):  # whose words stand beside
-            np.testing.assert_allclose(words[:, 0], [below] * 4 + [above], atol=2, err_msg=name)
 
 
 def test_on_a_phone_an_exercise_is_a_line_until_it_is_opened(visit):

@@ -72,15 +72,6 @@ def test_on_a_phone(visit):
     expect(tab.locator(place)).to_be_in_viewport()
 
 
-def test_bars_and_tints_stay_where_the_system_chooses_the_colours(visit):
-    tab = visit(CHAPTER, forced_colors="active").tab
-    drawn = "e => getComputedStyle(e).backgroundImage + getComputedStyle(e).backgroundColor"
-    table = tab.locator(".d2lmini-trace").first
-    grounds = {cell.evaluate(drawn) for cell in table.locator("td.d2lmini-more").all()}
-    assert "gradient" in table.locator("td.d2lmini-bar").first.evaluate(drawn)
-    assert len(grounds) > 2  # as many as there are contributions of unlike size
-
-
 # How strongly each text stands out from what is behind it, and how light that is, from 0 to 1. Ink
 # is `color`, or `fill` of words that are drawn.
 CONTRASTS = """([selector, ink = "color"]) => {

@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import oracles
 import pytest
-from comparing import assert_close, each_dtype, random, uses_torch_func
+from comparing import assert_close, each_dtype, random
 
 from d2lmini import (
     attention,
@@ -115,24 +115,6 @@ def test_pytorch_keeps_no_table_of_weights(torch):
     assert max(kept) < n * n / 2
 
 
-@uses_torch_func
-def test_what_the_kernel_cannot_do_is_done_without_it(torch):
-    arrays = tuple(random(torch, i, 3, 5, 4) for i in range(3))
-
-    def tiles(*each):
-        return tiled_attention(*each, causal=True)
-
-    def whole(*each):
-        return attention(*each, causal=True).output
-
-    torch.testing.assert_close(torch.vmap(tiles)(*arrays), whole(*arrays))
-    found, expected = (torch.func.jvp(way, arrays, arrays) for way in (tiles, whole))
-    torch.testing.assert_close(found, expected)
-    leaves = [x[0].requires_grad_() for x in arrays]
-    small = lambda *each: tiled_attention(*each, block_size=2)  # noqa: E731
-    assert torch.autograd.gradgradcheck(small, leaves)
-
-
 # Low rank
 
 
@@ -214,12 +196,3 @@ def test_a_token_sees_once_whatever_a_round_shows(xp, num_buckets, num_rounds, b
         seen |= np.eye(n, dtype=bool) & ~seen.any(axis=1)[:, None]  # itself where there is no other
         key = q / np.linalg.norm(q, axis=-1, keepdims=True)
         assert_close(item, oracles.attention(q, key, value[0], seen)[0], scale=9)
-
-
-@pytest.mark.parametrize("n", [0, 7])
-def test_buckets_that_are_suggested_serve(n):
-    query = np.ones((n, 4))
-    with pytest.raises(ValueError, match="the nearest: ") as error:
-        lsh_attention(query, query, num_buckets=3, seed=0)
-    for suggested in str(error.value).split("the nearest: ")[1].split(", "):
-        lsh_attention(query, query, num_buckets=int(suggested), seed=0)

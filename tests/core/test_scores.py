@@ -153,13 +153,6 @@ def test_gradients_are_finite_at_zero_and_where_vectors_coincide(torch, name):
     assert query.grad.isfinite().all()
 
 
-@each_score
-def test_vmap(torch, name):
-    score, _ = library_and_loop(name, torch)
-    query, key = random(torch, 0, 5, 2, 3), random(torch, 1, 5, 4, 3)
-    assert torch.allclose(torch.func.vmap(score)(query, key), score(query, key))
-
-
 # Numbers at the ends of what a dtype holds
 
 

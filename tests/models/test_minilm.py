@@ -46,7 +46,7 @@ def by_loops(pieces, hide=None):
     return weights, np.array(before), np.array(after)
 
 
-@pytest.mark.parametrize("text", ["I like the apple phone!", "apple"])
+@pytest.mark.parametrize("text", ["I like the apple, phone!", "apple"])
 def test_the_layer_is_what_the_loops_give(text):
     for hide in (None, "apple"):
         pieces, *found = LAYER.read(text, hide=hide)
@@ -63,19 +63,12 @@ def test_the_layer_is_what_the_loops_give(text):
 def test_weights_measured_on_the_whole_model():
     """In float32 and with all six layers, before the layer was cut out."""
     for text, head, word, weight in (
-        ("i like to eat apple", 11, "eat", 0.82),
         ("i like the apple phone", 11, "phone", 0.03),
         ("i bought an apple laptop and ate an orange", 2, "laptop", 0.96),
     ):
         pieces, weights, _, _ = LAYER.read(text)
         found = weights[head - 1, pieces.index("apple"), pieces.index(word)]
         assert abs(found - weight) < 0.006
-
-
-def test_case_and_punctuation_do_not_matter_and_the_longest_text_is_read():
-    one, two = LAYER.read("I like, to eat... APPLE"), LAYER.read("i like to eat apple")
-    np.testing.assert_array_equal(one.after, two.after)
-    assert len(LAYER.read("eat " * LAYER.longest).pieces) == LAYER.longest + 2
 
 
 REFUSED = {

@@ -145,10 +145,8 @@ REFUSED = {
     "models.LanguageModel(WORDS, 2)(of(1, 1, 3))": "3 tokens and the model 2 positions",
     "models.LanguageModel(WORDS, 2)(of(9, 1, 2))": "numbers from 0 to 6",
     "models.LanguageModel(WORDS, 4).write(0, 'le chat est')": "3 words and .* no place left",
-    "models.InductionModel()(torch.ones(1, 2))": "got torch.float32",
     "untrained()(of(999, 1, 1), of(1, 1, 1))": "source must be numbers from 0 to .*, got 999",
     "untrained().translate('a catt')": "'catt' is not in .* nearest are cat",
-    "recommend(np.ones((1, 2)), np.ones((0, 2)), np.ones(0))": "the history is empty",
 }
 
 

@@ -166,12 +166,6 @@ def joined_by_loops(found, merges):
     return found
 
 
-def test_a_text_without_blanks_takes_time_in_proportion_to_its_length():
-    """200,000 letters, of which each is joined: with the square of the length this takes hours."""
-    cut = BytePieces([*LETTERS, "ab", "abab", "abababab"], ["a b", "ab ab", "abab abab"])
-    assert len(cut.encode("ab" * 100_000)) == 25_000
-
-
 def test_any_text_comes_back_and_what_is_no_piece_is_refused():
     for unknown in -1, len(LETTERS):
         with pytest.raises(ValueError, match=f"ids must be from 0 to 255, got {unknown}"):

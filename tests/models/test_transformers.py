@@ -23,7 +23,6 @@ MODELS = {
     "BertModel": {**SMALL, "intermediate_size": 48, "vocab_size": 99},
     "BartForConditionalGeneration": BART,
 }
-CAUSAL = [name for name in MODELS if name.endswith(("CausalLM", "LMHeadModel"))]
 # Where a model that multiplies by hand returns its weights, and which modules they are of.
 SIDES = {
     "encoder_attentions": ("encoder.", "self"),
@@ -81,22 +80,3 @@ def test_weights_are_those_of_eager_attention_and_the_output_is_the_same(name):
             assert worst < 1e-6, f"{side}: {worst}"
             compared += 1
     assert compared == len(record) > 1
-
-
-@pytest.mark.parametrize("name", CAUSAL)
-def test_the_steps_of_a_generation_are_joined(name):
-    """As one run over the whole text; what a window has dropped is NaN."""
-    model, inputs = model_of(name), {"input_ids": inputs_of(name)["input_ids"][:1]}
-    settings = {"max_new_tokens": 5, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-    with record_attention(model) as record:
-        text = model.generate(**inputs, **settings)
-    assert torch.equal(text, model.generate(**inputs, **settings))
-    joined = record.joined()
-    model.set_attn_implementation("eager")
-    whole = torch.stack(run(model, {"input_ids": text[:, :-1]}, output_attentions=True).attentions)
-    assert joined.shape == whole[:, 0].shape
-    computed = ~joined.isnan()
-    # A cache computes other roundings than one run, and they add up over the layers.
-    assert (joined - whole[:, 0])[computed].abs().max() < 1e-6
-    assert whole[:, 0][~computed].abs().max() == 0
-    assert computed.any(-1).all()

@@ -58,6 +58,7 @@ TYPE_ERRORS = {
     "attend([[1.0]])": "query must be a NumPy array or a PyTorch tensor, got list",
     "attend(x.float())": "query has dtype torch.float32, … torch.float64; … query.to",
     "attend(x, mask=x[0, :, :5].numpy() > 0)": "query (PyTorch) and mask (NumPy)",
+    "attend(x, mask=z(5, 5))": "mask must be boolean (True = may attend), got torch.float64",
     "attend(x, causal=1)": "causal must be True or False, got int",
     "attend(x, without=[1.0])": "without[0] must be an integer, got float",
     "MultiHeadAttention.from_torch(torch.nn.Linear(8, 2))": "MultiheadAttention, got Linear",

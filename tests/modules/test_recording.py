@@ -1,7 +1,9 @@
 """`record_attention` on PyTorch's own modules; models of transformers are in tests/models."""
 
 import functools
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -182,6 +184,23 @@ def test_only_the_model_is_recorded_and_without_one_all_is():
     with record_attention() as everything:
         _, record = recorded(lambda: (other(x), one(x)), one)
     assert (len(record), len(everything)) == (2, 4)
+
+
+def test_threads_have_records_of_their_own():
+    models, together = [encoder().eval() for _ in range(4)], threading.Barrier(4, timeout=60)
+
+    def run(length):
+        with torch.no_grad(), record_attention() as record:
+            for _ in range(5):
+                together.wait()
+                models[length - 3](torch.randn(1, length, 16))
+            together.wait()
+        return record
+
+    with ThreadPoolExecutor(4) as pool:
+        for length, record in enumerate(pool.map(run, range(3, 7)), 3):
+            assert [call.weights.shape[-2:] for call in record] == [(length, length)] * 10
+            assert record.names == ["layers.0.self_attn", "layers.1.self_attn"]
 
 
 def hooked():

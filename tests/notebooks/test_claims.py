@@ -169,8 +169,3 @@ def rests_on_one(code):
 def test_nothing_is_read_of_one_text_where_more_are_stored(path):
     found = rests_on_one("\n".join(cells(path, "code")))
     assert not found, f"{sorted(found)}: read it for all texts, and say median and range"
-
-
-def test_a_claim_on_one_text_is_found():
-    code = 'print(trials.patch[0, 1], controls["rest_chances"][-1], trials.rank[0], trials.rank)'
-    assert rests_on_one(code) == {"patch", "rest_chances"}

@@ -45,11 +45,3 @@ def test_everything_is_counted_by_its_place(tmp_path, capsys):
     assert "figure 1.2a is now 1.3\n" in said
     assert "changed chapters/02-two.ipynb: store its outputs again\n" in said
     assert renumber.main(tmp_path) == 0 and capsys.readouterr().out == ""
-
-
-def test_what_cannot_be_told_apart_is_named(tmp_path, capsys):
-    same = ["**Figure 1.1.** One.", "**Figure 1.1.** Another."]
-    written(tmp_path, "01-one.ipynb", same)
-    assert renumber.main(tmp_path) == 1
-    assert capsys.readouterr().err.endswith("is there 2 times: call the new one 1.1a\n")
-    assert texts(tmp_path, "01-one.ipynb") == same

@@ -1,14 +1,10 @@
 """The generated descriptions say what is true."""
 
-import itertools
-import re
-
 import numpy as np
 import pytest
 
-from d2lmini.plotting import AttentionTrace, show_heatmaps
 from d2lmini.plotting._describe import describe_panel
-from tests.plotting.reading import heatmaps, random_weights, words
+from tests.plotting.reading import heatmaps, random_weights
 
 THREE = ["the", "cat", "sat"]
 
@@ -81,10 +77,6 @@ def test_several_panels_get_a_sentence_each():
         "2 heatmaps in 2 columns, each of 3 × 3 values (Queries × Keys), from 0 to 1. "
         f"first: {IDENTITY}. Panel 2: uniform, every value 0.333."
     )
-    layers, heads = ["Layer 1", "Layer 2"], ["Head 1", "Head 2"]
-    four = heatmaps(np.broadcast_to(np.eye(2), (2, 2, 2, 2)), titles=heads, row_titles=layers)
-    for layer, head in itertools.product(layers, heads):
-        assert f"{layer}, {head}: identity" in four.alt
 
 
 def test_many_panels_are_summed_up():
@@ -98,11 +90,9 @@ def test_many_panels_are_summed_up():
 def test_one_panel_is_told_in_whole_sentences():
     size = "Heatmap of {0} × {0} values (Queries × Keys), "
     assert heatmaps(np.eye(10)).alt == size.format(10) + f"from 0 to 1. I{IDENTITY[1:]}."
+    assert heatmaps(np.eye(2), alt="My own words.").alt == "My own words."
     alt = heatmaps([[0.001, 0.5], [0.876, 0.0]]).alt  # rounded as numbers are shown
     assert "from 0 to 0.88." in alt and "(0.50)" in alt and "(0.88)" in alt
-    waves = np.sin(np.arange(20)[:, None] / 3 ** np.arange(4))
-    alt = show_heatmaps(waves, "Dimension", "Position").alt
-    assert "at row " in alt and "query" not in alt
 
 
 def test_one_small_panel_has_a_folded_table_of_its_numbers():
@@ -113,12 +103,3 @@ def test_one_small_panel_has_a_folded_table_of_its_numbers():
     assert '<th scope="row">c</th><td>0.25</td><td>0.75</td>' in html
     assert '<th scope="row">␣d</th><td>1.00</td><td>masked</td>' in html
     assert "<details>" not in heatmaps(random_weights(13, 12)).html()
-
-
-def test_very_large_numbers_are_drawn_and_told_with_a_power():
-    shown = heatmaps([[-1e300, 1e300]])
-    assert "Largest value 1e+300 at query 0, key 1, smallest −1e+300 at" in shown.alt
-    assert not re.search(r"→ {2}|\d{15}|nan|inf", shown.alt + shown._more)
-    assert max(map(len, words(shown))) <= 10 and shown.png()
-    trace = AttentionTrace([1e100], [[1e100], [1.0]], [1, 2])
-    assert "1e+200" in str(trace) and trace.plot(show=False).figure.get_size_inches()[0] <= 6.4

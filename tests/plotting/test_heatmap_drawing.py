@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -11,9 +12,8 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from d2lmini.plotting import show_heatmaps
-from d2lmini.plotting._svg import png
 from d2lmini.plotting.theme import PALETTES, RAMP, contrast
-from tests.plotting.reading import heatmaps, random_weights
+from tests.plotting.reading import heatmaps, random_weights, texts
 
 SVG = "{http://www.w3.org/2000/svg}"
 PNG = "data:image/png;base64,"
@@ -68,6 +68,21 @@ def test_a_drawing_holds_what_it_shows_and_no_more(name):
     assert len(figure.html()) <= limit
 
 
+def test_a_cell_stands_beside_its_names_and_the_bar_says_what_its_colour_is():
+    shown = heatmaps([[1.0, 0.0], [0.0, 0.0]], xticks=["x", "y"], yticks=["a", "b"], annot=False)
+    places = {text: (box.x0 + box.x1, box.y0 + box.y1) for text, box, _ in texts(shown)}
+    picture = matplotlib.image.imread(io.BytesIO(shown.png()))  # two pixels for each
+    pale, strong = (to_rgb(RAMP["light"][end]) for end in (0, 2))
+    for row, column in itertools.product("ab", "xy"):
+        pixel = picture[-round(places[row][1]), round(places[column][0]) + 9, :3]
+        np.testing.assert_allclose(pixel, strong if row + column == "ax" else pale, atol=0.03)
+    bar = shown.figure.axes[-1].get_window_extent()
+    for label, expected in ("0", pale), ("1", strong):
+        inner = np.clip(places[label][1], 2 * bar.y0 + 3, 2 * bar.y1 - 3)
+        pixel = picture[-round(inner), round(bar.x0 + bar.x1), :3]
+        np.testing.assert_allclose(pixel, expected, atol=0.05)
+
+
 def test_queries_and_keys_wear_their_colours_and_nothing_else_does():
     svg = heatmaps(random_weights(2, 2), xticks=["a", "b"], annot=False).svg()
     for word, name in {"Keys": "key", "a": "key", "Queries": "query", "0": "query"}.items():
@@ -117,8 +132,3 @@ def test_the_last_bits_of_a_number_change_nothing():
     values = np.array([[0.125, 0.5, 0.375], [0.25, 0.005, 0.745]])
     noisy = values * (1 + np.array([[1, -1, 1], [-1, 1, -1]]) * 1e-9)
     assert heatmaps(values).html() == heatmaps(noisy).html()
-
-
-def test_a_small_picture_is_stored_in_the_same_bytes_everywhere():
-    stored = b"\x01" + (4 * (4 * 3 + 1)).to_bytes(2, "little")  # one block: nothing to choose
-    assert stored in png(np.zeros((4, 4, 3), np.uint8))

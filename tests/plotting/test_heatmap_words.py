@@ -53,14 +53,6 @@ def test_labels_are_turned_and_left_out_only_where_they_do_not_fit(labels, angle
     np.testing.assert_array_equal(ax.get_xticks(), range(0, count, step))
 
 
-def test_a_very_long_label_leaves_room_for_the_picture():
-    title = "How to bake sourdough bread at home without any special tools, step by step"
-    shown = heatmaps(np.eye(2), yticks=[title, "short"])
-    label = tick_labels(shown.axes[0, 0].yaxis)[0]
-    assert label.endswith("…") and title.startswith(label[:-1]) and len(label) > 20
-    assert shown.figure.get_size_inches()[0] <= 6.4
-
-
 def test_titles_are_one_per_column_or_one_per_panel_and_rows_have_their_own():
     """d2l 1.0.3 has titles by column only."""
     columns, every = [["a", "b", "c"], [""] * 3], [["a", "b", "c"], ["d", "e", "f"]]
@@ -104,6 +96,7 @@ FIGURES = {
     "twelve heads": (random_weights(3, 12, 16, 16), {"titles": HEADS, "row_titles": LAYERS}),
     "a title each": (random_weights(2, 2, 5, 5), FIVE | {"titles": EACH}),
     "one long query": (random_weights(1, 200), {}),
+    "long words": (random_weights(1, 6, 4, 4), {"titles": ["characterisation"] * 6}),
     "long labels": (np.eye(2), {"xlabel": LONG, "ylabel": LONG, "label": BAR}),
     "signed": (random_weights(6, 6) * 700 - 300, {"xticks": list("abcdef")}),
     "too small": (random_weights(2, 4, 9, 9), {"figsize": (1, 1), "titles": ["a title"] * 4}),

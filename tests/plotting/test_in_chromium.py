@@ -70,7 +70,6 @@ HOSTS = {
     "colab dark": (host("#383838", "#d4d4d4", root='theme="dark"'), DARK),
     "code contrast": (host("#000", "#fff", names=VSCODE.format("vscode-high-contrast")), DARK),
     # Hosts that nobody has heard of, and such as say one thing and show another.
-    "solarized": (host("#fdf6e3", "#657b83", scheme="dark"), LIGHT),
     "solarized dark": (host("#002b36", "#93a1a1"), DARK),
     "coloured words, dark": (host("#000", "#00ff00"), DARK),
     "forced dark": (host("#fff", "#000", forced_colors="active", scheme="dark"), DARK),
@@ -179,14 +178,3 @@ def test_words_in_tables_can_be_read(page, ground, ink):
     window = page(body, **host(ground, ink))
     pairs = window.locator("th, td, small, p").evaluate_all(PAIRS)
     assert min(contrast(tuple(one), tuple(other)) for one, other in pairs) >= 4.5
-
-
-def test_tables_on_a_phone(page):
-    """All five columns of an explorer can be seen; a ledger stands on its side."""
-    trace = AttentionTrace(SCORES[0], SCORES, SCORES, labels=TOKENS)
-    body = AttentionExplorer(SCORES, TOKENS, KEYS, dimension=4)._repr_html_() + trace._repr_html_()
-    window = page(f'<div style="width: 308px">{body}</div>', width=390)
-    for box in window.locator(".d2lmini-scroll").all():
-        assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
-    caption = window.locator("caption").first.bounding_box()
-    assert caption["x"] + caption["width"] <= 8 + 308

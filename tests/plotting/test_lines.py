@@ -1,10 +1,9 @@
 """``show_attention_lines``: one line for each weight, as wide as it is large."""
 
 import numpy as np
-import pytest
 from matplotlib.colors import to_hex
 
-from d2lmini.plotting import RowSumWarning, show_attention_lines
+from d2lmini.plotting import show_attention_lines
 from d2lmini.plotting.theme import PALETTES
 from tests.plotting.reading import apart, random_weights, texts, words
 
@@ -72,9 +71,3 @@ def test_masked_keys_have_no_line_and_no_number():
     shown = show_attention_lines([[0.4, 0.6, np.nan]], ["q"], ["a", "b", "c"], query=0)
     assert len(lines(shown)) == 2 and words(shown).count("–") == 1
     assert shown.alt.endswith("Query “q” has weights: “a” 0.40, “b” 0.60, “c” masked.")
-
-
-def test_rows_that_do_not_sum_to_one_are_drawn_with_a_warning():
-    with pytest.warns(RowSumWarning, match=r"row 1 sums to 0.6, not to 1; it is drawn as it is"):
-        shown = show_attention_lines([[0.5, 0.5], [0.3, 0.3]], ["a", "b"])
-    assert len(lines(shown)) == 4

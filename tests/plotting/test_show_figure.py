@@ -21,7 +21,6 @@ def plot(ax):
 
 def test_each_page_has_its_colours_and_what_the_user_has_set_changes_nothing():
     curve = show_figure(height=2.0, alt="A curve from 0 up to 4.")(plot)
-    assert curve.alt == repr(curve) == "A curve from 0 up to 4."
     np.testing.assert_allclose(curve.figure.get_size_inches(), (5.2, 2.0))
     for theme, other in ("light", PALETTES["dark"]), ("dark", PALETTES["light"]):
         svg, palette = curve.svg(theme), PALETTES[theme]
@@ -37,15 +36,6 @@ def test_each_page_has_its_colours_and_what_the_user_has_set_changes_nothing():
     ids = re.findall(r' id="([^"]*)"', svg)
     assert sorted(ids) == [f"i{n}" for n in range(len(ids))]
     assert not re.findall(r'="[^"]*\d\.\d{3,}', svg.replace("matrix", ""))
-
-
-def test_the_last_bits_change_nothing_and_names_are_looked_up_when_it_is_given():
-    color, x = "query", np.linspace(0, 3, 50)
-    draw = show_figure(width=6, alt="A curve.")
-    one = draw(lambda ax: ax.plot(x, np.sin(x), "o-", color=COLORS[color]))
-    other = draw(lambda ax: ax.plot(x, np.sin(x) * (1 + 1e-12), "o-", color=COLORS[color]))
-    color = "value"
-    assert one.html() == other.html() and PALETTES["dark"]["query"] in one.svg("dark")
 
 
 def test_several_panels_in_reading_order_and_a_canvas_that_is_measured_in_inches():

@@ -6,9 +6,10 @@ import re
 import numpy as np
 import pytest
 from bs4 import BeautifulSoup
+from matplotlib.colors import to_hex
 
 from d2lmini.plotting import AttentionTrace
-from d2lmini.plotting.theme import PALETTES
+from d2lmini.plotting.theme import COLORS, PALETTES, tint
 from tests.plotting.reading import apart, words
 
 RNG = np.random.default_rng(3)
@@ -53,6 +54,9 @@ def test_text_table_drawing_and_description_have_the_same_numbers(trace):
     assert [word for word in shown if re.fullmatch(r"−?\d+\.\d\d|−∞", word)] == numbers
     assert {"key", "score", "÷√4", "hide", "(5,), sums to 1", "(5, 3) → (3,)"} <= set(shown)
     boxes = drawing.axes[0, 0].patches
+    least = abs(trace.weighted.min()) / abs(trace.weighted).max()
+    grounds = {to_hex(box.get_facecolor()) for box in boxes}
+    assert tint(COLORS["muted"], 0.42 * round(least, 2) + 0.03) in grounds, "grey below 0"
     lengths = [box.get_width() for box in boxes if abs(box.get_height() - 0.19) < 1e-9]
     np.testing.assert_allclose(lengths[::2], 0.8)
     np.testing.assert_allclose(lengths[1::2], 0.8 * trace.weights, atol=0.0041)
@@ -79,11 +83,6 @@ def test_nothing_is_cut_or_covered(given):
     assert shown.figure.canvas.get_width_height()[0] <= 6.4 * 96
     assert "none" in words(shown) and "hide" not in words(shown)
     apart(shown, 1.5)
-
-
-def test_a_query_with_no_key_has_the_output_zero():
-    trace = AttentionTrace(QUERY, KEY, VALUE, mask=np.zeros(5, bool))
-    assert trace.plot().alt.endswith("Output: (0.00, 0.00, 0.00).")
 
 
 def test_tensors_and_one_row_queries(torch, trace):

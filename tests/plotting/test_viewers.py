@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
-from d2lmini.plotting import AttentionExplorer, AttentionTrace, show_attention_lines
+from d2lmini.plotting import AttentionTrace, show_attention_lines
 from tests.plotting.reading import heatmaps
 
 # The strictest that is met: plain elements, and of their attributes only what a picture needs.
@@ -36,7 +36,6 @@ PICTURES = {
     "lines": show_attention_lines(np.eye(2), ['"a"', "<b>"], show=False),
     "ledger": TRACE.plot(),
 }
-TABLES = {"trace": TRACE, "explorer": AttentionExplorer(np.eye(2), ["<a>", '"b"'], dimension=4)}
 ELSEWHERE = re.compile(r"""(?:src|href)=["'](?!data:|#)|url\((?!#|data:)|@import""")
 
 
@@ -55,12 +54,3 @@ def test_a_picture_with_its_description_is_left_by_the_strictest_sanitiser(shown
     assert re.fullmatch(r"url\(data:image/svg\+xml;base64,[\w+/=]+\)", dark)
     assert dark != f"url({image['src']})"
     assert not ELSEWHERE.search(html + shown.svg() + shown.svg("dark"))
-
-
-@pytest.mark.parametrize("shown", TABLES.values(), ids=TABLES)
-def test_after_it_a_table_is_left(shown):
-    html = shown._repr_html_()
-    left = sanitised(html)
-    assert left.count("<table>") == 1 and left.count("<td>") > 3
-    assert "&lt;a&gt;" in html and "d2lmini" not in left
-    assert not ELSEWHERE.search(html)
