@@ -28,6 +28,7 @@ def report(fn, status, *words, name="softmax"):
     text = repr(result)
     assert result.status == status and bool(result) == (status == "pass"), text
     assert_fits_a_terminal(text)
+    assert len(result.head) < 300, "a card has room for no more"
     for word in words:
         assert word in " ".join(text.split()), text
     return result
@@ -119,16 +120,6 @@ def test_what_was_stopped_within_an_except_causes_no_later_error(no_alarms, monk
         assert sys.exc_info() == (None, None, None)
 
 
-def test_where_something_else_traces_there_is_no_limit_and_no_harm(no_alarms):
-    def other(frame, event, argument):
-        return None
-
-    sys.settrace(other)
-    result, still = grade(right, name="softmax"), sys.gettrace()
-    sys.settrace(None)
-    assert result and still is other
-
-
 def test_a_right_answer_that_the_computer_keeps_waiting_is_right(short):
     """The work counts, not the clock on the wall: waiting stands here for a busy machine."""
     assert grade(lambda scores: time.sleep(0.1) or right(scores), name="softmax")
@@ -165,7 +156,6 @@ RETURNED = [
     (lambda s: attention(s, s, s), "softmax", [".output"]),
     (lambda s: right(s).tolist(), "softmax", ["np.array(...)"]),
     (always(("a", 2, 3)), "project", ["a str for query"]),
-    (lambda x, q, k, v: (x @ q.T, x @ k.T, x), "project", ["of value"]),
     (lambda n, m: np.ones((n, m)), "causal_mask", ["wrong kind: float64"]),
     (lambda texts, v: texts.clear() or np.zeros(1), "trigram_vectors", ["changed its input texts"]),
 ]
@@ -174,14 +164,6 @@ RETURNED = [
 @pytest.mark.parametrize(("fn", "name", "words"), RETURNED)
 def test_what_is_said_of_what_comes_back(fn, name, words):
     assert report(fn, "wrong", *words, name=name).mistake is None
-
-
-@needs_torch
-def test_odd_tensors():
-    import torch
-
-    report(always(torch.zeros(1, 2, device="meta")), "wrong", "returned a Tensor")
-    report(always(torch.zeros(1, 2).bfloat16()), "wrong", "wrong values")
 
 
 def test_what_differs_is_written_differently():
@@ -348,7 +330,6 @@ CHECKED = "def check(fn):\n    found.append(grade(fn))\n    return fn\n@check\n"
 MODULES = [  # what is changed in the solution, and what is said
     ("w_q", "query_layer", "error", PARAMETERS),
     ("super().__init__()", BUFFER, "pass", "correct"),
-    ("scores.softmax(dim=-1)", "scores.sofmax()", "error", "AttributeError"),
     (ONE_HEAD, STUB, "todo", "not attempted"),
     (ONE_HEAD, NO_MODULE, "error", "expected a subclass of nn.Module, got OneHead"),
 ]

@@ -19,7 +19,7 @@ from answers import needs_torch
 from d2lmini.exercises import exercises, find
 from d2lmini.exercises.__main__ import grade_notebook, main
 from d2lmini.exercises.definition import RESULTS
-from d2lmini.exercises.notebook import LARGEST_FILE, _read, checked, code_cells
+from d2lmini.exercises.notebook import LARGEST_FILE, _read, checked
 
 IMPORTS = "import numpy as np\n%matplotlib inline"
 IMPORT = "from d2lmini.exercises import check, hint, solution"
@@ -84,7 +84,6 @@ def here(monkeypatch):
 CELLS = [
     ("np.exp?\n!ls", ""),
     ("import asyncio\nawait asyncio.sleep(0)", ""),
-    ("%pip install numpy", ""),
     ("print('a lot ' * 10_000_000)", ""),
     ("import os\nassert 'MY_SECRET_TOKEN' not in os.environ\nassert os.environ['PATH']", ""),
     ("with open('big.bin', 'wb') as f:\n    f.write(bytes(2**27))", "OSError"),
@@ -123,7 +122,7 @@ def test_cells_of_all_kinds_run_as_in_jupyter_and_within_limits(tmp_path, monkey
         "softmax": "wrong",  # the last check of an exercise counts
         "kernel_regression": "error",
     } | {e.name: "pass" for e in exercises(5)}
-    assert os.listdir(tmp_path) == ["a.ipynb"]
+    assert (os.listdir(tmp_path), os.listdir()) == (["a.ipynb"], [])
 
 
 def test_an_endless_notebook_is_stopped_with_all_that_it_has_started(tmp_path):
@@ -153,24 +152,13 @@ def test_a_process_that_ends_early_is_a_problem(tmp_path, capsys):
     assert found(all_reports()[0])["softmax"] == "pass"
 
 
-def test_results_that_a_learner_has_written_or_removed_are_no_results(tmp_path):
-    results = tmp_path / "results.jsonl"
-    for text in ("{}", "<<<", '{"name": "softmax", "status": 3}'):
-        results.write_text(text)
-        assert _read(results) == [], text
-    assert _read(tmp_path / "none") == []
-
-
 def test_output_in_any_encoding(tmp_path):
     """import-linter#309: what the terminal cannot write does not stop anything."""
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     (tmp_path / "αλφα.ipynb").write_text("{")  # why it is no notebook is longer than its column
-    show = "from d2lmini.exercises import *\ncheck(lambda s: 3 * s, name='softmax')"
-    grade = ["-m", "d2lmini.exercises", "grade", str(tmp_path)]
-    for program, status, words in (grade, 1, b"not a notebook"), (["-c", show], 0, b"softmax"):
-        done = subprocess.run([sys.executable, *program], capture_output=True, env=environment)
-        assert (done.returncode, done.stderr) == (status, b"")
-        assert words in done.stdout
+    grade = [sys.executable, "-m", "d2lmini.exercises", "grade", str(tmp_path)]
+    done = subprocess.run(grade, capture_output=True, env=environment)
+    assert (done.returncode, done.stderr) == (1, b"") and b"not a notebook" in done.stdout
 
 
 def test_without_jupyter_grading_says_what_is_missing(tmp_path, monkeypatch, capsys):
@@ -239,7 +227,6 @@ def test_one_word_for_each_reason(tmp_path, here):
 
 FAULTS = {
     "half": ("{", "not a notebook: JSONDecodeError"),
-    "deep": ("[" * 10**5, "not a notebook: RecursionError"),
     "empty": ("", "the file is empty"),
     "merge": ('{"cells": [\n<<<<<<< HEAD\n', "merge that was not finished: take one side"),
     "old": ('{"nbformat": 3, "worksheets": []}', "format 3: save it again with Jupyter"),
@@ -248,7 +235,7 @@ FAULTS = {
 }
 
 
-def test_what_is_wrong_with_a_notebook_is_said(tmp_path, capsys):
+def test_what_is_wrong_with_a_notebook_is_said(tmp_path):
     """MyST-NB#492: each in one line that says what it is and what to do."""
     for name, (text, _) in FAULTS.items():
         (tmp_path / f"{name}.ipynb").write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -258,13 +245,6 @@ def test_what_is_wrong_with_a_notebook_is_said(tmp_path, capsys):
     said = {one["notebook"].removesuffix(".ipynb"): one["problem"] for one in all_reports()}
     assert "No such file" in said["link"] and said["pipe"] == "not a file"
     assert not [name for name, (_, words) in FAULTS.items() if words not in said[name]], said
-    assert "problem  not a notebook: UnicodeDecodeError" in capsys.readouterr().out
-
-
-def test_a_notebook_in_another_encoding_of_unicode(tmp_path):
-    path = write(tmp_path / "a.ipynb", "x = 'ä'")
-    path.write_bytes(path.read_text("utf-8").encode("utf-16"))
-    assert code_cells(path)[-1] == "x = 'ä'"
 
 
 def test_wrong_arguments(capsys):

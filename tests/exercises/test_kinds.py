@@ -12,11 +12,9 @@ KINDS = {
     "rounded": lambda x: np.round(x, 1),
     "absolute": np.abs,
     "without what is negative": lambda x: np.maximum(x, 0),
-    "single digits": lambda x: x.astype(np.float16).astype(float),
     "squeezed": np.squeeze,
     "sorted": lambda x: np.sort(x, axis=-1),
     "reversed": lambda x: np.flip(x, axis=-1),
-    "first row for all": lambda x: np.broadcast_to(x[:1], x.shape).copy(),
     "shifted": lambda x: x - x.min(),
 }
 
@@ -86,8 +84,6 @@ EQUAL = [
     ("cast to int, rounded",  # the numbers are whole
      "one_hot.weights count_parameters.parameters fair_control.control cache_bytes.bytes "
      "tiled_attention.tiles without_vowels.left"),
-    ("single digits",  # they have few digits
-     "one_hot.weights fair_control.control without_vowels.left"),
     ("squeezed",  # a number, a vector, or a size that is never 1
      "change_without.moves click_gradient.scores click_gradient.slopes leave_one_out_error.x "
      "leave_one_out_error.y leave_one_out_error.error count_parameters.parameters "
@@ -99,10 +95,7 @@ EQUAL = [
      "merge_outputs.other_log_total"),
     ("reversed",  # the lengths do not depend on the order
      "change_without.value head_importance.w_o"),
-    ("first row for all",  # there is one row
-     "decode_step.query decode_step.key decode_step.value decode_step.output"),
 ]  # fmt: skip
-CLOSE = {"single digits"}  # of an argument: within what float32 may differ by, after a softmax
 RESULTS_OF_MASKS = {"mask", "weights above 0.9"}
 
 
@@ -115,8 +108,6 @@ def test_no_slip_of_these_kinds_passes(exercise):
         equal = {
             kind for kinds, named in EQUAL if place in named.split() for kind in kinds.split(", ")
         }
-        if where in exercise.arguments:
-            equal |= CLOSE
         for kind in {*KINDS} - equal if where not in RESULTS_OF_MASKS else ():
             if agrees(exercise, right, slipped(exercise, kind, where)):
                 passed.add((where, kind))
@@ -146,6 +137,7 @@ SLIPS = [
     # Whole numbers that wrap, or that are floats; token numbers as in a large vocabulary.
     ("cache_bytes", "numbers * layers", "np.int32(numbers) * layers"),
     ("cache_bytes", "numbers * layers", "1.0 * numbers * layers"),
+    ("cache_bytes", "numbers * layers * tokens", "int(1.00001 * numbers * layers * tokens)"),
     ("lookup_score", "found = []", "found, tokens = [], tokens.astype(np.int16)"),
     # Positions that a table or a narrow number does not reach.
     ("rotary", "t = start + ", "t = start % 1024 + "),

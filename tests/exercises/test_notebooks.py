@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from d2lmini.exercises import exercises, find, grade
+from d2lmini.exercises import exercises, find
 from d2lmini.exercises.notebook import _as_python as as_python
 from d2lmini.exercises.notebook import checked
 
@@ -67,10 +67,3 @@ def calls(source):
     """Return what a cell that shows hints or a solution asks for."""
     show = r"from d2lmini.exercises import (hint|solution)\n\n\1\(\"(\w+)\"\)"
     return found[2] if (found := re.fullmatch(show, source)) else ""
-
-
-@by_chapter
-def test_the_card_of_a_name_error_leads_to_the_imports(path):
-    result = grade(lambda *given: not_there, name=exercises(int(path.stem[:2]))[0].name)  # noqa: F821
-    assert result.says.endswith("What this chapter imports, the third cell of code.")
-    assert code_cells(path)[2][1]["mystnb"]["code_prompt_show"] == "What this chapter imports"

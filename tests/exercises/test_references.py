@@ -42,14 +42,6 @@ def trigram_vectors(texts, vocabulary):
     return rows
 
 
-def with_nobody(scores, values, nobody, temperature):
-    rows = []
-    for row in scores.tolist():
-        weights = oracles.softmax([a / temperature for a in [*row, nobody]])
-        rows.append([dot(weights, [*column, 0.0]) for column in values.T])
-    return rows
-
-
 def ask_or_nobody(query, key, value, least):
     rows = []
     for q in query.tolist():
@@ -149,14 +141,6 @@ def who_told(parts, query, place):
         scores = [dot(key, query) / len(query) ** 0.5 for key in part]
         leads.append(scores.pop(place) - statistics.fmean(scores))
     return leads
-
-
-def logit_lens(states, gain, embedding):
-    rows = []
-    for state in states:
-        size = math.sqrt(dot(state, state) / len(state))
-        rows.append(oracles.softmax([dot(state * gain, word) / size for word in embedding]))
-    return rows
 
 
 def share_of_first(weights, value):
@@ -304,6 +288,10 @@ LOOPS = globals() | {
         [j == row.index(max(row)) for j in range(len(row))] for row in a.tolist()
     ],
     "cosine_scores": lambda query, key: oracles.scores(query, key, oracles.cosine),
+    "with_nobody": lambda scores, values, nobody, temperature: [
+        [dot(w, [*column, 0.0]) for column in values.T]
+        for w in (oracles.softmax([a / temperature for a in [*row, nobody]]) for row in scores)
+    ],
     "weighted_average": lambda a, v: [[dot(w, c) / math.fsum(w) for c in v.T] for w in a],
     "softmax": lambda a: [oracles.softmax([math.log(2) * x for x in row]) for row in a],
     "values_used": lambda a: [math.exp(-sum(w * math.log(w) for w in row if w > 0)) for row in a],
@@ -339,6 +327,10 @@ LOOPS = globals() | {
     "share_heads": lambda x, heads: np.stack(
         [x[:, i // (heads // x.shape[1])] for i in range(heads)], axis=1
     ),
+    "logit_lens": lambda states, gain, embedding: [
+        oracles.softmax([dot(x * gain, w) / math.sqrt(dot(x, x) / len(x)) for w in embedding])
+        for x in states
+    ],
     "tiled_attention": lambda query, key, value, size: (
         attend(query, key, value, is_causal=True),
         len({(i // size, j // size) for i in range(len(query)) for j in range(i + 1)}),

@@ -72,8 +72,8 @@ def test_a_slip_is_seen_and_named(exercise, mistake, said):
 
 def test_what_a_page_has_kept_comes_first(said, monkeypatch):
     check(find("attention").mistakes[0].fn, name="attention")
-    texts = ["1 +", "@check\n" + find("attention").solution]
-    monkeypatch.setenv(speaking.KEPT, json.dumps(texts))
+    cell = "from d2lmini.exercises import check\n@check\n" + find("attention").solution
+    monkeypatch.setenv(speaking.KEPT, json.dumps(["1 +", cell]))
     assert said("attention")[1].endswith("by 0.99 ✓")
     monkeypatch.setenv(speaking.KEPT, json.dumps(["1 / 0\ndef my_attention(): ..."]))
     _, own, *why = said("attention")
