@@ -279,7 +279,7 @@ def _run(
             raise
         except BaseException as error:  # SystemExit too: the session goes on
             outcome.error = error
-            outcome.message = " ".join(str(error).split())
+            outcome.message = _message(error, deadline or Deadline(1, PATIENCE))
         returned = None
     outcome.printed = printed.text
     outcome.changed = _changed_argument(exercise, case, given)
@@ -291,6 +291,15 @@ def _run(
     if outcome.error is None:
         outcome.views = _viewed_argument(exercise, given, outcome.live)
     return outcome
+
+
+def _message(error: BaseException, deadline: Deadline) -> str:
+    """Return what an error says; one of the learner's own may fail to, or never come to an end."""
+    try:
+        with time_limit(deadline):
+            return " ".join(str(error).split())
+    except BaseException:
+        return ""
 
 
 def _tensor(argument: Any) -> Any:

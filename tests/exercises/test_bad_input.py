@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import signal
 import sys
 import threading
 import time
@@ -40,6 +41,8 @@ STUBS = "...", "return", "'''Doc.'''\nraise NotImplementedError('soon')"
 IN_PLACE = "scores -= scores.max()\ne = np.exp(scores)\nreturn e / e.sum(-1, keepdims=True)"
 PRINTS = "for i in range(20_000): print('line', i)\nreturn scores"
 DEEP = "def deep(): raise NotImplementedError('deep')\nreturn deep()"
+UNWRITABLE = "class Bad(Exception):\n    def __str__(self): return 1 / 0\nraise Bad"
+ENDLESS = "class Bad(Exception):\n    def __str__(self):\n        while True: pass\nraise Bad"
 BODIES = [
     *((stub, "todo", ["not attempted"]) for stub in STUBS),
     ("y = scores", "wrong", ["returned None", "return statement"]),
@@ -49,6 +52,7 @@ BODIES = [
     (IN_PLACE, "wrong", ["changed its input scores in place"]),
     (PRINTS, "wrong", ["printed line 0 line 1 line 2 expected"]),
     (DEEP, "error", ["raised NotImplementedError: deep"]),
+    (UNWRITABLE, "error", ["raised Bad"]),
 ]
 
 
@@ -97,6 +101,23 @@ def no_alarms(monkeypatch):
 
 def test_an_endless_loop_is_stopped(short):
     report(CATCHES, "error", "stopped after", "never ends")
+    report(ENDLESS, "error", "raised Bad")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms on this system")
+def test_an_alarm_of_someone_else_still_rings():
+    rung = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: rung.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        assert grade(right, name="softmax")
+        end = time.monotonic() + 10
+        while not rung and time.monotonic() < end:
+            time.sleep(0.01)
+        assert rung
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_an_endless_loop_is_stopped_in_another_thread(short):
