@@ -62,6 +62,7 @@ VALUE_ERRORS = {
     "AttentionWall(-np.ones((1, 1, 2, 2)))": "between 0 and 1; got -1 to -1; scores become weights",
     "AttentionWall(EYE[None, None]).save('wall.png')": r"must end in \.html; got 'wall.png'",
     "trace(query=np.ones((2, 4)))": r"one query, \(d,\); got shape \(2, 4\)",
+    "trace(mask=np.ones((2, 5), bool))": r"\(5,\), for one query; got \(2, 5\)",
     "trace(value=np.ones((5, 40))).plot()": r"40 components .* fewer, such as value\[",
     "figure(canvas=True, rows=2)": "a canvas is one panel; got 2 rows and 1 columns",
     "figure(phone=(3.6, 4))": "phone is the size of a canvas; give canvas=True",
