@@ -52,12 +52,15 @@ def places(text: str) -> Iterator[tuple[int, str]]:
 
 def works(bibliography: Path, cited: set[str]) -> str:
     """Return a list of the works that are cited, in the order and the form of the page."""
+    entries = parse_file(str(bibliography))
+    if unknown := cited - {*entries.entries}:
+        raise ValueError(f"references.bib has no {', '.join(sorted(unknown))}, which a page cites")
     style = find_plugin("pybtex.style.formatting", "plain")()
     markdown = find_plugin("pybtex.backends", "markdown")()
     return "\n".join(
         f'- <a id="{work.key}"></a>'
         + re.sub(r"\\([-.()])", r"\1", work.text.render(markdown).replace("\n", " "))
-        for work in style.format_bibliography(parse_file(str(bibliography)))
+        for work in style.format_bibliography(entries)
         if work.key in cited
     )
 

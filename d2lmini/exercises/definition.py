@@ -262,8 +262,8 @@ def exercises(chapter: int | None = None) -> tuple[Exercise, ...]:
 
     Examples
     --------
-    >>> [exercise.name for exercise in exercises(chapter=2)][:2]
-    ['weighted_average', 'softmax']
+    >>> "softmax" in [exercise.name for exercise in exercises(chapter=2)]
+    True
     """
     found = [e for e in _registry.values() if chapter is None or e.chapter == chapter]
     return tuple(sorted(found, key=lambda exercise: exercise.chapter))

@@ -36,7 +36,8 @@ def exercise_cells(path):
 def test_each_exercise_is_there_with_its_text_hints_and_solution(path, capsys):
     """Each cell runs alone, in a new kernel, and calls the function what the learner does."""
     cells, posed = code_cells(path), exercise_cells(path)
-    assert list(posed) == [exercise.name for exercise in exercises(int(path.stem[:2]))]
+    registered = [exercise.name for exercise in exercises(int(path.stem[:2]))]
+    assert list(posed) == registered, "register them in the order in which the notebook poses them"
     sources = [source for source, _ in cells]
     for name, source in posed.items():
         exercise, at = find(name), sources.index(source)
