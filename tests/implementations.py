@@ -1,4 +1,4 @@
-"""Every implementation of attention there is, one line each, for ``test_invariants.py``.
+"""Implementations of attention, one line each, for ``test_invariants.py``.
 
 An implementation is called as ``function(query, key, value, mask=..., causal=...)`` with float64
 arrays of d_q = d_k = 4 and d_v = 3, and returns its output, or output and weights. Beside it stands
@@ -10,6 +10,7 @@ gradients       it cannot be differentiated
 """
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,10 @@ from d2lmini import (
     cosine_score,
     dot_product_score,
     gaussian_score,
+    linear_attention,
+    linformer_attention,
     multi_head_attention,
+    nadaraya_watson,
     tiled_attention,
 )
 
@@ -164,6 +168,31 @@ in_loops = functools.partial(multi_head, weights=GROUPED, heads=4, kv_heads=2)
 implement("multi_head_attention", grouped, in_loops)
 
 
+for kernel in oracles.KERNELS:
+    at_width = {"kernel": kernel, "width": 3.0}
+    smooth = functools.partial(nadaraya_watson, **at_width)
+    loop = functools.partial(oracles.nadaraya_watson, **at_width)
+    implement(f"nadaraya_watson, {kernel}", smooth, loop, lacks="mask causal")
+
+
+# The approximate ones, where they are exact.
+
+
+def unmixed(query, key, value):
+    """Return `linformer_attention` with as many mixtures as keys, each of one of them."""
+    unit = like(query, np.eye(key.shape[-2]))
+    return linformer_attention(query, key, value, unit, unit)
+
+
+def loop_of_features(q, k):
+    """Return the score whose softmax is what `linear_attention` computes: log φ(q)ᵀ φ(k)."""
+    features = ([max(a, 0) + math.exp(min(a, 0)) for a in x] for x in (q, k))
+    return math.log(oracles.dot_product(*features))
+
+
+in_features = functools.partial(oracles.attention, score=loop_of_features)
+implement("linformer_attention", unmixed, lacks="mask causal")
+implement("linear_attention", linear_attention, in_features, lacks="mask weights")
 implement("tiled_attention", tiled_attention, lacks="weights")
 implement("in tiles of 2", functools.partial(tiled_attention, block_size=2), lacks="weights")
 if TORCH:

@@ -1,6 +1,8 @@
 """The workflows on the server: linted, pinned, with the least rights."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,13 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def test_the_linter_has_nothing_to_say():
+    linter = str(Path(sys.executable).with_name("zizmor"))
+    command = [linter, "--offline", "--no-progress", "--quiet", str(ROOT / ".github")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

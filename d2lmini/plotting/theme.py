@@ -247,11 +247,10 @@ def use_theme() -> None:
     """
     with needs_matplotlib():
         import matplotlib
-        from matplotlib.style.core import STYLE_BLACKLIST  # such as the backend
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of settings that are going out of use
         usual = matplotlib.rcParamsDefault
-        names = matplotlib.rcParams.keys() - STYLE_BLACKLIST
+        names = matplotlib.rcParams.keys() - {"backend"}  # which would be chosen by being read
         own = {n: x for n in names if (x := matplotlib.rcParams[n]) != usual[n]}
         _set_style(axes=True)
         matplotlib.rcParams.update(own)

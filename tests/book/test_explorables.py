@@ -172,15 +172,31 @@ def test_mistakes(rng, bug):
     given = [[bug, products.tolist(), width, heads] for products, width, heads in cases]
     tests = run("holds", given)
     for one, kept, case in zip(run("exhibit", given), tests, cases, strict=True):
-        n, m = case[0].shape
+        products, *sizes = case
+        n, m = products.shape
         weights, right = with_mistake(bug, *case), with_mistake("", *case)
         close(one, weights)
-        assert kept[:3] == [
+        alone = np.zeros((n, m))
+        for i in range(n):
+            end = i + m - n + 1
+            alone[i, :end] = with_mistake(bug, products[i : i + 1, :end], *sizes)[0]
+        assert kept == [
             np.allclose(weights, right, atol=1e-9, rtol=0),
             np.allclose(weights.sum(axis=-1), 1, atol=1e-9, rtol=0),
             not np.triu(weights, m - n + 1).any(),
+            np.allclose(weights, alone, atol=1e-9, rtol=0),
         ]
     assert all(all(kept) for kept in tests) == (bug == "")
+
+
+def test_the_training_that_is_scrubbed_is_the_chapter_s():
+    kept = explorables.trained()
+    assert kept["steps"] == [*range(0, 61, 4)]
+    assert kept["found"][0] < 0.2 and kept["right"][0] < 0.2, "noise, before a step is taken"
+    assert kept["found"][-1] > 0.99 and kept["right"][-1] > 0.99
+    last = np.array(kept["weights"][-1])  # (8, 16), in fiftieths
+    assert (last.argmax(axis=1) == np.arange(8)).all()
+    assert (abs(last.sum(axis=-1) - 50) <= 8).all(), "16 roundings of a half each"
 
 
 def test_a_page_reads_the_weights_that_are_stored(rng):
@@ -238,3 +254,8 @@ def test_each_is_in_its_place_with_its_numbers(built, name):
         assert found.find_previous_sibling().select_one("figure .d2lmini-figure")
     elif start.replaces:
         assert html.select_one(f"#{start.replaces} .d2lmini-figure")
+
+
+def test_each_is_small():
+    for path in ROOT.glob("chapters/_static/explorables/*.mjs"):
+        assert path.stat().st_size <= 8000, f"{path.name}: a phone loads it while its reader waits"

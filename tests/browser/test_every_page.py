@@ -117,6 +117,14 @@ WORDS_OF_DRAWINGS = """async (wanted) => {
     }
     return found;
 }"""
+# Drawings that leave much of their column (at most 640 wide) empty, or are higher than a screen.
+BAD_DRAWINGS = """() => [...document.querySelectorAll('article .d2lmini-figure img')]
+    .filter(image => image.checkVisibility())
+    .map(image => [image.getBoundingClientRect(),
+        Math.min(640, image.closest('.d2lmini-figure').clientWidth), image.alt])
+    .filter(([box, column]) => box.width < .7 * column
+        || box.height > (innerWidth < 640 ? 800 : 700))
+    .map(([box, column, alt]) => `${box.width} x ${box.height} in ${column}: ${alt}`)"""
 # 640 and 320: 1280 at 200 % and at 400 %; from one change of the layout to the next it only widens
 WIDTHS = (1280, 1024, 768, 640, 320)
 # What a page may send: a slow phone takes two seconds for so much, and each request is a way there
@@ -165,6 +173,7 @@ def test_each_page(visit, address, page, width, scheme):
     sizes = [WORDS[width] * one for one in (1, 17 / 14, 0.85)]
     said = "the build sets words anew: see lettering/letters.py, and make room where they are cut"
     assert tab.evaluate(WORDS_OF_DRAWINGS, sizes) == [], said
+    assert tab.evaluate(BAD_DRAWINGS) == []
     if width == 390:
         assert lasting(tab, BEYOND, width) == []
     else:

@@ -1,6 +1,6 @@
 """Tiled attention is exact; the approximate ones are what they say, and what they cost.
 
-``test_invariants.py`` asks all of them, where they are exact, what it asks every implementation.
+``test_invariants.py`` asks them too, where they are exact; LSH is asked here alone.
 """
 
 import itertools
@@ -196,3 +196,17 @@ def test_a_token_sees_once_whatever_a_round_shows(xp, num_buckets, num_rounds, b
         seen |= np.eye(n, dtype=bool) & ~seen.any(axis=1)[:, None]  # itself where there is no other
         key = q / np.linalg.norm(q, axis=-1, keepdims=True)
         assert_close(item, oracles.attention(q, key, value[0], seen)[0], scale=9)
+
+
+def test_gradients_where_something_is_left_out(torch):
+    query, value = (random(torch, i, 8, 3).requires_grad_() for i in range(2))
+    assert torch.autograd.gradcheck(
+        lambda q, v: lsh_attention(q, v, num_buckets=4, num_rounds=2, seed=1, causal=True),
+        (query, value),
+    )
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (2, 0)])
+def test_of_nothing_comes_nothing(xp, shape):
+    query, value = random(xp, 0, *shape, 3), random(xp, 1, *shape, 2)
+    assert lsh_attention(query, value, num_buckets=4, seed=0).shape == (*shape, 2)

@@ -40,3 +40,8 @@ def test_weights_are_before_dropout_which_is_for_training_only():
     assert torch.equal(quiet.output, attend(*given).output)
     assert_close(quiet.output, quiet.weights @ given[2], **EXACT)
     assert torch.equal(quiet.weights, first.weights)
+
+
+def test_integers_become_the_dtype_of_the_weights():
+    attend, ones = layer(), [torch.ones_like(x, dtype=torch.int64) for x in inputs()]
+    assert_close(attend(*ones), attend(*(x.double() for x in ones)), **EXACT)

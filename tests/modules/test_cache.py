@@ -101,3 +101,11 @@ def test_errors_leave_the_cache_as_it_was(kind, inputs, options, said, need_weig
         attend(*inputs, cache=cache, **{"need_weights": need_weights, **options})
     assert cache.key is key
     assert cache.value is value
+
+
+def test_gradients_flow_through_the_cache():
+    attend, x = layer().train(), sequence()
+    expected = torch.autograd.grad(attend(x, causal=True).output.square().sum(), attend.w_k.weight)
+    cached = decode(attend, x, [1] * 6, KeyValueCache())
+    found = torch.autograd.grad(cached.square().sum(), attend.w_k.weight)
+    assert_close(found, expected, **EXACT)

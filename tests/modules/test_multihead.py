@@ -316,3 +316,8 @@ def test_with_a_mask_no_weights_are_kept_either(shape, mask_shape):
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
         output = attend(x, mask=mask).output  # PyTorch raises where its other way would be needed
     assert_close(output, expected, **EXACT)
+
+
+def test_integers_become_the_dtype_of_the_weights():
+    attend, ones = layer(), torch.ones(2, 3, 8, dtype=torch.int64)
+    assert_close(attend(ones).output, attend(ones.double()).output, **EXACT)

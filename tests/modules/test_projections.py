@@ -1,4 +1,4 @@
-"""QKVProjection: what `test_invariants.py`, which asks SelfAttention, does not."""
+"""QKVProjection, and SelfAttention, which is attention over three projections."""
 
 import pytest
 
@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 
 from torch.testing import assert_close  # noqa: E402
 
-from d2lmini import QKVProjection  # noqa: E402
+from d2lmini import QKVProjection, SelfAttention, attention, padding_mask  # noqa: E402
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -23,3 +23,12 @@ def test_it_is_three_matrix_products(sizes, widths, shape, bias):
         assert (one.bias is not None) == bias
         assert_close(found, x @ one.weight.T + (one.bias if bias else 0), **EXACT)
     assert len(list(project.parameters())) == (6 if bias else 3)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_self_attention_is_attention_over_its_projections(training):
+    module, x = SelfAttention(8, 4, 3, bias=True).double().train(training), torch.randn(2, 5, 8)
+    options = {"mask": padding_mask(torch.tensor([0, 4]), 5), "causal": True}
+    result = module(x.double(), **options)
+    assert_close(result, attention(*module.project(x.double()), **options), **EXACT)
+    assert (result.output.shape, result.weights.shape) == ((2, 5, 3), (2, 5, 5))
