@@ -183,7 +183,8 @@ class MultiHeadAttention(nn.Module):
             fit the dtype).
         cache : KeyValueCache, optional
             Holds the projected keys and values of earlier calls; those of `key` and `value` are
-            added. If it has a window, each query sees the keys within the window, and the sinks.
+            added. If it has a window, each query sees the keys within the window, and the sinks;
+            no later ones, also without `causal`.
         scale : float, optional
             What the dot products are multiplied by; 1/√d of a head unless given.
         bias : tensor that broadcasts to (batch, heads, n, m), optional

@@ -207,7 +207,7 @@ def chapter_1() -> str:
     encode = d2lmini.TrigramEncoder(names)
     weights = d2lmini.softmax((encode(["alise marlo"]) @ encode(names).T)[0] / 0.1)
     lines = "".join(
-        path(f"M30 38C38 38 38 {12 + 9 * i} 46 {12 + 9 * i}", "query", 1, ' opacity=".6"')
+        path(f"M36 38C42 38 41 {12 + 9 * i} 47 {12 + 9 * i}", "query", 1, ' opacity=".6"')
         for i in range(len(weights))
     )
     return svg(112, 84, text(0, 42, "alise", "query"), lines, bars(50, 8, [*weights], 58))

@@ -33,7 +33,8 @@ def decode(attend, x, pieces, cache, *, mask=None, **options):
         seen = None
         if mask is not None:
             seen = mask[..., first:last, first - cache.context : last]
-        result = attend(x[..., first:last, :], mask=seen, causal=True, cache=cache, **options)
+        causal = cache.window is None  # a window lets no query see later keys, asked or not
+        result = attend(x[..., first:last, :], mask=seen, causal=causal, cache=cache, **options)
         outputs.append(result.output)
         first = last
     return torch.cat(outputs, dim=-2)
