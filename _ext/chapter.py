@@ -37,6 +37,7 @@ TAG = re.compile(r"\s*\\tag\s*\{([^{}]*)\}")
 CAPTION = re.compile(r"Figure\s+(\S*?)\.?")
 PICTURE = re.compile(r'class="(?:[\w-]+ )*d2lmini-(figure|trace|explorer)\b')
 BOXES = {"Takeaways": "tip", "Optional": "optional", "Note": "note", "Warning": "warning"}
+IMPORTS = "What this chapter imports"
 AFTER_THE_TEXT = ("Exercises", "Can you answer these?")
 GLOSSARY, BIBLIOGRAPHY = "glossary", "bibliography"  # the pages with the terms and the works
 
@@ -115,7 +116,9 @@ class Chapter:
                 continue
             drop_first(first)
             inside = quote.children[0 if first.children else 1 :]
-            box = nodes.admonition("", nodes.title(word, word), *inside, classes=[BOXES[word]])
+            above = next(up for up in ancestors(quote) if isinstance(up, nodes.section))[0].astext()
+            title = [] if above.startswith(word) else [nodes.title(word, word)]
+            box = nodes.admonition("", *title, *inside, classes=[BOXES[word]])
             box.line, box.source = quote.line, quote.source
             quote.replace_self(box)
 
@@ -294,6 +297,7 @@ def name_kinds(app, doctree: nodes.document, docname: str) -> None:
             kinds |= {"shows-figure"} if any(map(draws, seen)) else set()
             cell["classes"] += sorted(kinds)
             caption_first(cell)
+            text_first(cell)
     for section in list(doctree.findall(nodes.section)):
         fold_claims(section)
         checks = any(isinstance(c, nodes.container) and "checks" in c["classes"] for c in section)
@@ -319,6 +323,17 @@ def caption_first(cell: nodes.Element) -> None:
         if bar or isinstance(part, HideCodeCellNode):
             cell.remove(part)
             cell.append(part)
+
+
+def text_first(cell: nodes.Element) -> None:
+    """Put what a chapter imports, which stands after its first figure, before the next code."""
+    folds = [part for part in cell if isinstance(part, HideCodeCellNode)]
+    around = cell.parent
+    if folds and folds[0]["prompt_show"] == IMPORTS:
+        start = around.index(cell) + 1
+        text = list(takewhile(lambda node: isinstance(node, nodes.paragraph), around[start:]))
+        around.remove(cell)
+        around.insert(start - 1 + len(text), cell)
 
 
 def is_claim(node: nodes.Node) -> bool:
@@ -381,8 +396,15 @@ def visit_hidden(writer, node) -> None:
     writer.body.append(f'<details class="hide"><summary>{name}</summary>\n')
 
 
+def depart_captioned(writer, node) -> None:
+    """Write below the caption what can be opened: the numbers of the drawings."""
+    more = "".join(part.get("more", "") for part in node.findall(drawing))
+    writer.body.append(f'<div class="d2lmini-figure">{more}</div>' if more.strip() else "")
+    writer.body.append("</figure>\n")
+
+
 NODES = {
-    captioned: (visit_captioned, closes("figure")),
+    captioned: (visit_captioned, depart_captioned),
     drawn_caption: (visit_caption, depart_caption),
     HideCodeCellNode: (visit_hidden, closes("details")),
 }

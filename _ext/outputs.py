@@ -114,7 +114,10 @@ def visit_drawing(writer, node) -> None:
             )
             + "</picture>"
         )
-    writer.body.append(f"</div>{node['more']}</div>")
+    up = node.parent
+    while up is not None and up.tagname != "captioned":  # its numbers come after its caption
+        up = up.parent
+    writer.body.append(f"</div>{'' if up is not None else node['more']}</div>")
 
 
 NODES = {drawing: (visit_drawing, lambda writer, node: None)}

@@ -35,8 +35,17 @@ LINK = re.compile(r"(_static/style\.css)(?:\?v=\w+)?(?=\")")
 NO_COLOUR = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
 CODE = re.compile(r'(<div class="highlight"><pre><span></span>)(.*?)(?=</pre>)', re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
-AFTER = re.compile(r"(?:[(\[,]|\.(?!\d))(?![^<]*>)")  # not within a number
-LONGEST = 24  # letters without a blank, which a line of a phone still holds when it hangs
+# Where a line that is too long for a phone may be broken, outside of tags: after blanks; in what
+# has none for longer than 24 letters also after a comma and before the dot of a name; if need be
+# after a bracket.
+BLANKS = re.compile(r"(?<=[^ ]) +(?! |[^<]*>)")
+JOINTS = re.compile(
+    r"((?<=,)(?=[^ <])|(?<=})(?={)|(?<![\d. ])(?=\.(?:<[^>]*>)*[A-Za-z_]))(?![^<]*>)"
+)
+OPENS = re.compile(r"(?<=[(\[])(?![^<]*>)")
+REMARK = re.compile(r'<span class="c1">.*?</span>')
+NARROW, LONGEST = 34, 24
+STEP, DEEPEST = 4, 12  # blanks on a phone, for one step to the right and for all of them
 
 
 def box_tables(document: nodes.document, env) -> None:
@@ -64,22 +73,44 @@ def lean_code(app, pagename, templatename, context, doctree) -> None:
 
 
 def hanging(code: str) -> str:
-    r"""Return lines as elements that know how far they are indented.
+    r"""Return lines as elements that know how far they are indented, and how far on a phone.
 
-    What has no blank for longer than a phone is wide may be broken after a bracket, a comma or a
-    dot, so no name is.
+    Each knows where it may be broken, too: not within a name or a number, and not after a bracket
+    that opens.
 
     >>> hanging("for i in x:\n    i")
     '<i>for i in x:\n</i><i style="--i:4">    i</i>'
+    >>> hanging("f(x,\n          y)")
+    '<i>f(x,\n</i><i style="--i:10;--p:4">          y)</i>'
     """
-    made = []
+    made, levels = [], [(0, 0)]  # where the lines above begin that this one is inside of
     for line in code.splitlines(keepends=True):
         plain = html.unescape(TAG.sub("", line))
-        if any(len(part) > LONGEST for part in plain.split()):
-            line = AFTER.sub(r"\g<0><wbr>", line)
         depth = len(plain) - len(plain.lstrip(" "))
-        made.append(f'<i style="--i:{depth}">{line}</i>' if depth else f"<i>{line}</i>")
+        if plain.strip():
+            while levels[-1][0] > depth:
+                levels.pop()
+            if depth > levels[-1][0]:
+                levels.append((depth, min(depth, levels[-1][1] + STEP, DEEPEST)))
+        narrow = levels[-1][1]
+        if len(plain) > NARROW:
+            line = breakable(line)
+        at = f"--i:{depth}" + f";--p:{narrow}" * (narrow != depth)
+        made.append(f'<i style="{at}">{line}</i>' if depth else f"<i>{line}</i>")
     return "".join(made)
+
+
+def breakable(line: str) -> str:
+    """Return a line with a mark at each place where it may be broken."""
+    line = BLANKS.sub(lambda run: f"<u>{run[0]}</u><wbr>" if run[0][1:] else " <wbr>", line)
+    for joints, most in ((JOINTS, LONGEST), (OPENS, NARROW)):
+        parts = line.split("<wbr>")
+        lengths = [len(html.unescape(TAG.sub("", part)).strip()) for part in parts]
+        line = "<wbr>".join(
+            joints.sub("<wbr>", part) if length > most else part
+            for part, length in zip(parts, lengths, strict=True)
+        )
+    return REMARK.sub(lambda remark: remark[0].replace("<wbr>", ""), line)
 
 
 # What stands in the text of a page, and what has to stand there instead.
@@ -108,6 +139,13 @@ IN_TEXT = [
         r'\1<span class="query">Queries</span>, <span class="key">Keys</span> and '
         r'<span class="value">Values</span>',
     ),
+    # Short code is in one line, and so is a word of it with a hyphen.
+    (
+        r'(?<=<code class="docutils literal notranslate)'
+        r'(?=">(?:<span class="pre">[^<]{1,8}</span>\s*){2,3}</)',
+        " whole",
+    ),
+    (r'<span class="pre">(?=[^<]*-)([^<]{3,24})</span>', r'<span class="pre whole">\1</span>'),
     # As attributes, the sizes keep the place of a picture free while it is loaded, at any width.
     (
         r'(<img[^>]*) style="width: (\d+)px; height: (\d+)px;" />',

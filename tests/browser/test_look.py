@@ -89,3 +89,48 @@ def test_on_a_phone_an_exercise_is_a_line_until_it_is_opened(visit):
     expect(exercises.nth(2).locator("> p").first).to_be_visible()
     wide = visit(CHAPTERS[4]).tab.locator("section.exercise > p").first
     assert wide.is_visible()
+
+
+# What is wrong with how lines of code are broken, letter by letter: each line as its rows.
+TORN = """() => {
+    const wrong = [], at = new Range();
+    document.querySelectorAll('details').forEach(fold => { fold.open = true; });
+    document.querySelectorAll('.shut').forEach(one => one.classList.remove('shut'));
+    const code = '.highlight:not(.cell_output .highlight:not(.d2l-fold .highlight)) > pre > i';
+    for (const line of document.querySelectorAll(code)) {
+        const walk = document.createTreeWalker(line, NodeFilter.SHOW_TEXT), rows = [];
+        const says = what => wrong.push(`${what}: ${rows.map(row => row.text).join(' | ')}`);
+        while (walk.nextNode()) [...walk.currentNode.data].forEach((letter, i) => {
+            if (letter === '\\n') return;
+            at.setStart(walk.currentNode, i), at.setEnd(walk.currentNode, i + 1);
+            const { top, left } = at.getBoundingClientRect();
+            if (!rows.length || top - rows.at(-1).top > 8) rows.push({ top, text: '' });
+            const row = rows.at(-1);
+            row.text += letter;
+            row.remark ??= !!walk.currentNode.parentElement.closest('.c1');
+            if (letter.trim()) row.left ??= left;
+        });
+        if (!line.textContent.trim()) continue;
+        if (rows.some(row => row.left === undefined)) says('an empty row');
+        const edge = line.parentElement.getBoundingClientRect().left;
+        if (rows[0].left > edge + 12.5 * 7.8) says('deep');
+        rows.slice(1).forEach((row, i) => {
+            const [end, start] = [rows[i].text.split(' ').at(-1), row.text.split(' ')[0]];
+            if (row.left < rows[0].left + 4) says('left of its beginning');
+            if (/[-\\w]$/.test(end) && /^\\w/.test(start)) says('a name or a number is torn');
+            const short = (end + start).length <= 34;
+            if (/[[({]$/.test(end) && !row.remark && short) says('after a bracket');
+            const remark = line.querySelector('.c1')?.textContent.length;
+            if (row.remark && rows[i].remark && remark <= 32) says('a comment is torn');
+        });
+    }
+    return wrong;
+}"""
+
+
+@pytest.mark.parametrize("chapter", [1, 6])  # the deepest lines, and the longest names
+def test_on_a_phone_code_is_broken_between_words_and_hangs(visit, chapter):
+    tab = visit(CHAPTERS[chapter - 1], width=390).tab
+    assert tab.evaluate(TORN) == []
+    tab.evaluate("document.querySelectorAll('pre i').forEach(i => i.style.removeProperty('--p'))")
+    assert any(one.startswith("deep") for one in tab.evaluate(TORN)), "as the source is indented"

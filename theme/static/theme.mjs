@@ -77,6 +77,12 @@ for (const name of ["localStorage", "sessionStorage"]) {
   const lines = all(".page-toc ul ul a[href^='#']").filter((link) => !link.closest("[href='#exercises'] + ul"))
     .map((link) => [link, document.getElementById(decodeURIComponent(link.hash.slice(1)))]).filter(([, section]) => section);
   let marked;
+  // The list is moved by whole lines, under the name of the book, which stays.
+  const bring = (line) => {
+    const [title, ...links] = [...panel.querySelectorAll("a")].filter((link) => link.offsetHeight);
+    const first = links.find((link) => link.offsetTop >= line.offsetTop - panel.clientHeight / 2);
+    panel.scrollTop = first === links[0] ? 0 : first.offsetTop - title.offsetHeight;
+  };
   const follow = () => {
     const atEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 2;
     const [here] = lines.filter(([, section]) => atEnd || section.getBoundingClientRect().top <= innerHeight / 4).at(-1) ?? [];
@@ -86,7 +92,7 @@ for (const name of ["localStorage", "sessionStorage"]) {
     marked = here;
     if (!here || !wide) return;
     const [line, room] = [here, panel].map((box) => box.getBoundingClientRect());
-    if (line.top < room.top + 40 || line.bottom > room.bottom - 40) panel.scrollTop += line.top - room.top - room.height / 2;
+    if (line.top < room.top + 100 || line.bottom > room.bottom - 40) bring(here);
   };
   addEventListener("scroll", () => requestAnimationFrame(follow), { passive: true });
   addEventListener("resize", follow);
@@ -127,8 +133,8 @@ for (const name of ["localStorage", "sessionStorage"]) {
   };
   addEventListener("load", () => {
     if (wide || scrollY) follow();
-    const book = one(".book"), page = book.querySelector("a.current");
-    if (wide && page) book.scrollTop = page.offsetTop - book.clientHeight / 2;
+    const page = panel.querySelector("a.current");
+    if (wide && page) bring(page);
     layOut();
   });
 }
