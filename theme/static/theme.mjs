@@ -119,7 +119,7 @@ for (const name of ["localStorage", "sessionStorage"]) {
 
   // On a phone, sections that are far below have not been laid out yet (theme.css). Now they are, one by
   // one, so that no tap waits for all of them.
-  const wide = matchMedia("(min-width: 1240px)").matches; // the contents stand beside the page
+  const wide = panel.checkVisibility(); // the contents stand beside the page
   const far = matchMedia("(min-width: 980px)").matches ? [] : all(".reading > section section");
   const layOut = () => {
     const section = far.shift();
