@@ -31,6 +31,7 @@ from upstream import (
     note_citation,
     note_index,
     publish_anchors,
+    short_work,
 )
 
 TAG = re.compile(r"\s*\\tag\s*\{([^{}]*)\}")
@@ -38,7 +39,7 @@ CAPTION = re.compile(r"Figure\s+(\S*?)\.?")
 PICTURE = re.compile(r'class="(?:[\w-]+ )*d2lmini-(figure|trace|explorer)\b')
 BOXES = {"Takeaways": "tip", "Optional": "optional", "Note": "note", "Warning": "warning"}
 IMPORTS = "What this chapter imports"
-AFTER_THE_TEXT = ("Exercises", "Can you answer these?")
+AFTER_THE_TEXT = ("Exercises", "Can you answer these?", "Further reading")
 GLOSSARY, BIBLIOGRAPHY = "glossary", "bibliography"  # the pages with the terms and the works
 
 
@@ -273,6 +274,22 @@ def mark_terms(document: nodes.document, env) -> None:
         address = link.get("refuri") or f"#{link.get('refid', '')}"
         if "#term-" in address and "term" not in link["classes"]:
             link["classes"].append("term")
+
+
+def put_beside(document: nodes.document, env) -> None:
+    """Put a note into the margin beside the first place of each section that cites a work."""
+    seen = set()
+    for link in list(document.findall(nodes.reference)):
+        key = link.get("refuri", "").partition(f"{BIBLIOGRAPHY}.html#")[2]
+        around = [up for up in ancestors(link) if not isinstance(up, nodes.inline)][2:]
+        section = next((up for up in around if isinstance(up, nodes.section)), None)
+        plain = around and isinstance(around[0], nodes.section | nodes.list_item)
+        if not key or not plain or (section, key) in seen or not in_main_text(link):
+            continue
+        seen.add((section, key))
+        note = f'<a tabindex="-1" href="{link["refuri"]}">{short_work(env, key)}</a>'
+        note = f'<span class="beside" aria-hidden="true">{note}</span>'
+        link.parent.insert(link.parent.index(link) + 1, nodes.raw("", note, format="html"))
 
 
 # --- kinds of cells and of exercises, as classes: a style sheet that looks for itself (`:has`)

@@ -43,6 +43,7 @@ STEPS = [
     # The tree for one kind of book: links and the forms of outputs are chosen by now.
     ("write", BOTH, outputs.find_outputs),
     ("write", BOTH, chapter.mark_terms),
+    ("write", BOTH, chapter.put_beside),
     ("write", BOTH, content.place_explorables),
     ("write", BOTH, content.plot_ratios),
     ("write", BOTH, katexmath.keep_marks),

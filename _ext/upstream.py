@@ -4,6 +4,7 @@ What is imported here is in no documentation of theirs; nor are the attributes t
 read and write. Everything else of the book uses what is documented.
 """
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -57,6 +58,16 @@ def note_citation(env, key: str, place: str, line: int) -> None:
     """Tell the bibliography that a work is cited at a place of this page."""
     target = CitationTarget(key=key, pre="", post="")
     env.get_domain("cite").citation_refs.append(CitationRef(place, env.docname, line, [target]))
+
+
+def short_work(env, key: str) -> str:
+    """Return who wrote a work, when, and its title, as HTML."""
+    entry = env.get_domain("cite").bibdata.data.entries[key]
+    people = entry.persons.get("author", [])
+    names = [" ".join(one.prelast_names + one.last_names) for one in people]
+    who = f"{names[0]} et al." if len(names) > 3 else " and ".join(", ".join(names).rsplit(", ", 1))
+    when = ", ".join(filter(None, [who, entry.fields.get("year")]))
+    return re.sub(r"[{}\\]", "", f"{when}. <i>{entry.fields['title']}</i>").replace("&", "&amp;")
 
 
 def note_index(env, words: str, place: str) -> None:

@@ -234,3 +234,27 @@ def test_on_a_phone_code_is_broken_between_words_and_hangs(visit, chapter):
     assert tab.evaluate(TORN) == []
     tab.evaluate("document.querySelectorAll('pre i').forEach(i => i.style.removeProperty('--p'))")
     assert any(one.startswith("deep") for one in tab.evaluate(TORN)), "as the source is indented"
+
+
+# What stands beside the text: its words, its box, and whether it is a note of ours.
+BESIDE = """() => {
+    const edge = document.querySelector('.reading').getBoundingClientRect().left + 650;
+    return [...document.querySelectorAll('.reading :is(summary, img, svg, table, .beside)')]
+        .filter(one => one.checkVisibility({visibilityProperty: true}))
+        .map(one => [one, one.getBoundingClientRect()]).filter(([, box]) => box.right > edge)
+        .map(([one, { top, bottom }]) => [one.innerText, top, bottom, one.matches('.beside')]);
+}"""
+
+
+def test_works_are_named_beside_their_lines_where_nothing_else_stands(visit):
+    tab = visit(CHAPTERS[5]).tab
+    tab.locator(".beside.placed").first.wait_for()
+    seen = tab.evaluate(BESIDE)
+    notes = [one for one in seen if one[3]]
+    assert len(notes) >= 3 and any("RoFormer" in note[0] for note in notes)
+    for note in notes:
+        others = [one for one in seen if one != note]
+        assert not [one for one in others if one[1] < note[2] and note[1] < one[2]], note
+    assert tab.locator(".beside:not([aria-hidden=true])").count() == 0, "the text has the link"
+    tab.set_viewport_size({"width": 1100, "height": 900})
+    assert not any(note.is_visible() for note in tab.locator(".beside").all())

@@ -97,6 +97,25 @@ for (const name of ["localStorage", "sessionStorage"]) {
   addEventListener("scroll", () => requestAnimationFrame(follow), { passive: true });
   addEventListener("resize", follow);
 
+  // Notes beside the text stand where nothing else does: at their line, or a few lines above or below it.
+  const notes = all(".beside");
+  const place = () => {
+    const edge = one(".reading").getBoundingClientRect().left + 650;
+    const boxes = all(".reading :is(summary, img, svg, canvas, table, h1, .live-mark)").filter((box) => box.checkVisibility())
+      .map((box) => box.getBoundingClientRect()).filter((box) => box.right > edge);
+    const found = notes.map((note) => {
+      const { top, height } = note.getBoundingClientRect(), at = top - (parseFloat(note.style.marginTop) || 0);
+      const by = note.checkVisibility() ? [0, -22, 22, -44, 44, -66, -88].find((by) => !boxes.some((box) => box.bottom > at + by - 8 && box.top < at + by + height + 8)) : undefined;
+      if (by !== undefined) boxes.push(new DOMRect(edge, at + by, 100, height));
+      return by;
+    });
+    notes.forEach((note, i) => {
+      note.style.marginTop = `${found[i] ?? 0}px`;
+      note.classList.toggle("placed", found[i] !== undefined);
+    });
+  };
+  if (notes.length) new ResizeObserver(place).observe(one(".reading"));
+
   // On a phone an exercise is one line until somebody opens it, or a link leads into it.
   if (matchMedia("(max-width: 639px)").matches) {
     const opens = (exercise, opened) => {
