@@ -522,7 +522,7 @@ def sentence() -> Start:
     }
     rows = [(piece, f"{w:.2f}") for piece, w in zip(pieces, row, strict=True)]
     files = {"first-layer.bin": b"".join(x.astype("<f2").tobytes() for x in found.values())}
-    title, head = "Your own sentence", ("word", "weight")
+    title, head = "The first layer of MiniLM", ("word", "weight")
     return Start(title, settings, head, rows, says, (640, 169), 3, tall=196, files=files)
 
 

@@ -288,6 +288,25 @@ def test_what_is_said_is_so(name, given, said, unsaid):
     assert said in words and unsaid not in words
 
 
+def test_the_page_of_the_atlas_says_what_is_stored():
+    page = " ".join((ROOT / "chapters/atlas.md").read_text("utf8").split())
+    found, without = explorables.habits(), d2lmini.models.load_lookup().without_one
+    most, up = ((found[name] > 0.5).sum() for name in ("first", "up"))
+    weights = next(iter(explorables.stored().values())).weights
+    _, nearly, *_ = np.sort(without, axis=None)
+    assert without.argmin() == 9 and found["up"][1, 0] < 0.001 and nearly > 4 * without.min()
+    assert up == 8 and np.unravel_index(found["up"].argmax(), (30, 9)) == (18, 6)
+    for says in (
+        f"{most} of the 270 give more than half of their weight",
+        f'19.7, the model gives "by" {without[18, 6]:.3f}',
+        f'"by" gets {without[1, 0]:.3f}',
+        f"looks one back, with {weights[1, 0, -1, -2]:.2f}",
+        f"the previous token only {found['one'][1, 0]:.2f} on average",
+        f"fits here with {len(d2lmini.models.MiniLMLayer.load().words)} words",
+    ):
+        assert says in page, f"the atlas does not say: {says}"
+
+
 @pytest.mark.parametrize("name", explorables.PLACES)
 def test_each_is_in_its_place_with_its_numbers(built, name):
     html = checks.soup(built / f"{explorables.PLACES[name][0]}.html")

@@ -12,12 +12,13 @@ export function habits(rows, place) {
   const later = rows.slice(2), mean = (take) => later.reduce((sum, row, i) => sum + take(row, i + 2), 0) / later.length;
   return { one: mean((row, i) => row[i - 1]), first: mean((row) => row[0]), up: rows.at(-1)[place] };
 }
-export const does = ({ one, first, up }, answer) => (up > HALF ? `looks up ${answer}` : one > HALF ? "looks one token back" : first > HALF ? "rests on the first token" : "does none of the three");
+export const does = ({ one, first, up }, answer) => (up > HALF ? `looks up ${answer}` : one > HALF ? "looks one token back" : first > HALF ? "rests on the first token"
+  : `gives ${one > first ? `the token before ${one.toFixed(2)}` : `the first token ${first.toFixed(2)}`} on average`);
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(name, what, tokens, asks, row, answer, left, chance, sorted, out) {
   const best = row.indexOf(Math.max(...row));
-  return `Head ${name} ${what}. From ${quoted(tokens[asks])} it looks at ${best === asks ? "itself" : quoted(tokens[best])} most, with ${row[best].toFixed(2)}. Without this head the model ${left < chance / 2 ? "only" : "still"} gives ${answer} ${left.toFixed(3)}. ${out ? "Put it back, or open another." : sorted ? "Open another, or sort by something else." : "Open another, or sort the wall."}`;
+  return `Head ${name} ${what}. From ${quoted(tokens[asks])} it looks at ${best === asks ? "itself" : quoted(tokens[best])} most, with ${row[best].toFixed(2)}. Without this head the model ${left > 0.95 * chance ? "still gives" : "gives"} ${answer} ${left.toFixed(3)}${left > 0.95 * chance ? "" : ` instead of ${chance.toFixed(3)}`}. ${out ? "Put it back, or open another." : sorted ? "Open another, or sort by something else." : "Open another, or sort the wall."}`;
 }
 
 export async function mount(root, { tokens, file, place, chance, without, first, layer, head }) {
@@ -79,7 +80,8 @@ export async function mount(root, { tokens, file, place, chance, without, first,
       d: `M${x(i)} 100C${x(i)} ${96 - 5.2 * (i - j)} ${x(j)} ${96 - 5.2 * (i - j)} ${x(j)} 100`, "stroke-width": (i === asks ? 9 : 4) * w + 0.6, opacity: i === asks ? 0.8 : 0.15 + 0.15 * w })]))));
     const row = one.rows[asks];
     [...line.children].forEach((word, j) => { word.style.setProperty("--w", row[j] ?? 0); set(word, { class: j === asks ? "ex-asking" : j > asks ? "ex-later" : "" }); });
-    seen.textContent = `Head ${one.name} ${one.what}.`;
+    const best = row.indexOf(Math.max(...row));
+    seen.textContent = `Head ${one.name} ${one.what}. ${quoted(tokens[asks])} gives ${row[best].toFixed(2)} to ${best === asks ? "itself" : quoted(tokens[best])}.`;
   }
   function tell() { say(sentence(now.name, now.what, tokens, asks, now.rows[asks], answer, now.left, chance, wall.by() !== "layer", out)); }
   function ask(i) { asks = i; from.put(i + 1); open(now); }

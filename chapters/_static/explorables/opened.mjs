@@ -21,7 +21,7 @@ export function opened({ tokens, answer, chance, cut, ask }) {
   grid.all.forEach((row, i) => row.forEach((part) => part.addEventListener("click", () => ask(i))));
   const button = make("button", { type: "button" }), bar = make("i", {}), chances = make("span", {});
   button.addEventListener("click", cut);
-  const box = make("div", { class: "atlas-open" }, title, lookup, make("div", { class: "atlas-side" }, make("div", { class: "ex-drawing", role: "img" }, whole), make("div", { class: "atlas-cut" }, button, make("div", { class: "atlas-meter", "aria-hidden": "true" }, bar), make("p", { role: "status" }, chances))));
+  const box = make("div", { class: "atlas-open" }, title, lookup, make("div", { class: "atlas-side" }, make("div", { class: "ex-drawing", role: "img" }, whole), make("div", { class: "atlas-cut" }, button, make("div", { class: "atlas-meter", "aria-hidden": "true" }, bar), make("p", {}, chances))));
 
   let last = () => {};
   new ResizeObserver(() => last()).observe(lookup);
