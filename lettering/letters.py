@@ -15,6 +15,7 @@ from d2lmini.plotting._text import text_width
 
 DESK, PHONE = 14, 12  # pixels: the words of every drawing, on a desk and on a phone
 HEAD, LARGE = 17 / 14, 12.5  # how much larger are words that were drawn larger than so many points
+RESULT, HUGE = 30 / 14, 18  # and what comes out
 INDEX = 0.85  # of its letter; drawn as 0.7, which would be too small on a phone
 DRAWN_CAPITAL, SET_CAPITAL = 0.73, 0.67  # of the size: DejaVu Sans, and the face of the book
 MONO = re.compile("font-family: 'DejaVu Sans Mono'[^;]*")  # figures have one face
@@ -109,7 +110,7 @@ class Letters:
 
     def size_of(self, drawn: float) -> float:
         """Return the size of what was drawn in another one."""
-        return self.usual * (HEAD if drawn > LARGE else 1)
+        return self.usual * (RESULT if drawn > HUGE else HEAD if drawn > LARGE else 1)
 
     def word(self, found: re.Match) -> str:
         """Set a line of words about its anchor."""

@@ -33,6 +33,7 @@ PITCH, CELL = 0.4, 0.34  # inches from cell to cell in a column, and a cell's he
 ROUND = 0.06  # inches: radius of a corner
 SPACE = 0.07  # inches between a thing and the words about it
 GROUND = 0.1  # the share of its colour in the ground of a box
+FLOW = 0.55  # the share of its colour in what flows
 
 
 @dataclass(frozen=True)
@@ -484,6 +485,34 @@ class Diagram:
         normal = right if side == "right" else (-right[0], -right[1])
         bulge = max(0.0, (bend if side == "right" else -bend) * way / 2)
         self._put_beside(_between(start, end), normal, bulge + 0.05, words, _color(kind), SMALL)
+
+    def flow(self, start: Point, end: Point, *, thick: float, kind: Kind = "value") -> None:
+        """Draw a band that leaves to the right or left and arrives so: a value on its way.
+
+        It has no head. Where several arrive, one above another, their thicknesses add up.
+
+        Parameters
+        ----------
+        start, end : (float, float)
+            The middles of its two ends, in inches, not above one another.
+        thick : float
+            In inches, such as 0.2 * weight.
+        kind : str
+            Gives the colour.
+        """
+        if start[0] == end[0] or not thick > 0:
+            raise ValueError(
+                f"a flow needs a way to the side and some thickness; got {start} to "
+                f"{end}, {thick:g} thick"
+            )
+        along = np.linspace(0, 1, 33)
+        steep = 6 * along * (1 - along) * (end[1] - start[1]) / (end[0] - start[0])
+        x = start[0] + (end[0] - start[0]) * along
+        y = start[1] + (end[1] - start[1]) * along**2 * (3 - 2 * along)
+        across = np.array([-steep, np.ones(33)]) / np.hypot(steep, 1) * thick / 2
+        upper, lower = np.array([x, y]) + across, np.array([x, y]) - across
+        band = np.concatenate([upper.T, lower.T[::-1]])
+        self.ax.fill(*band.T, color=tint(_color(kind), FLOW), linewidth=0)
 
     def bracket(
         self, start: Point, end: Point, label: str = "", *, kind: Kind = None, depth: float = 0.08

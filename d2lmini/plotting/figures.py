@@ -52,8 +52,9 @@ def show_figure(
     alt : str
         The description for those who do not see the picture: what it shows, with its numbers.
     width, height : float
-        In inches. A page of the book shows a figure from 5.1 on as wide as its text, a phone all;
-        words have the size of all words in figures there, so what is close together here may meet.
+        In inches. A page of the book shows a figure from 5.1 on as wide as its text, one of 7.37
+        that has a size for a phone as wide as text and margin, and a phone all; words have the
+        size of all words in figures there, so what is close together here may meet.
     rows, columns : int
         How many panels. The function gets one `matplotlib.axes.Axes` for each, in reading order.
     sharex, sharey : bool

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Polygon, Rectangle
 
 from d2lmini.plotting import COLORS, Diagram, Part, show_figure
 from d2lmini.plotting.diagram import KINDS
@@ -121,6 +121,24 @@ def test_an_arrow_touches_neither_end_and_its_head_is_wider_than_its_line():
         tip = arrow.get_path().vertices[:-1, 0]
         assert tip.min() > 1.02 and tip.max() < 2.98 and arrow.get_linewidth() == line
         assert 2 * arrow.get_arrowstyle().head_width * arrow.get_mutation_scale() > line
+
+
+def test_flows_are_as_thick_as_they_are_told_from_end_to_end_and_lie_on_one_another():
+    def draw(d):
+        for y, arrives, thick in ((2.5, 1.6, 0.2), (0.5, 1.45, 0.1)):
+            d.flow((1, y), (3, arrives), thick=thick)
+
+    _, figure = drawn(draw)
+    bands = [patch.get_xy()[:-1].reshape(2, -1, 2) for patch in patches(figure, Polygon)]
+    for (upper, back), thick in zip(bands, (0.2, 0.1), strict=True):
+        across = np.linalg.norm(upper - back[::-1], axis=1)
+        np.testing.assert_allclose(across, thick)
+        along = np.diff((upper + back[::-1]) / 2, axis=0)  # it is thick across its way, not upwards
+        through = (upper - back[::-1])[1:-1]
+        middle = (along[1:] + along[:-1]) / 2
+        cosines = (middle * through).sum(axis=1) / thick / np.linalg.norm(middle, axis=1)
+        assert np.abs(cosines).max() < 0.02
+    assert bands[0][1][0] == pytest.approx(bands[1][0][-1]), "one begins where the other ends"
 
 
 def test_vectors_stand_in_their_plane_and_a_bracket_has_its_words_outside():

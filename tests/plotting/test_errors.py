@@ -69,6 +69,8 @@ VALUE_ERRORS = {
     "on_sheet().box((1, 1), 'q', kind='quary')": "kind must be one of query, key",
     "on_sheet().box((5.1, 1), 'query')": "'query' does not fit on the sheet",
     "on_sheet().arrow((1, 1), (1, 1))": "an arrow needs some way to go",
+    "on_sheet().flow((1, 1), (1, 2), thick=0.1)": "a flow needs a way to the side",
+    "on_sheet().flow((1, 1), (2, 2), thick=0)": "and some thickness; got .* 0 thick",
     "on_sheet().arrow((1, 1), (3, 1), line=0)": "line must be above 0",
 }
 TYPE_ERRORS = {
