@@ -39,7 +39,7 @@ PLACES = {
     "atlas": ("chapters/atlas", ""),
     "sentence": ("chapters/atlas", ""),
     "tiles": ("chapters/08-attention-at-scale", "halves-figure"),
-    "museum": ("chapters/09-bug-museum", "broken-by-one"),
+    "museum": ("chapters/09-bug-museum", "no-scale"),
     "learned": ("chapters/10-the-lookup-learned", "back"),
 }
 
@@ -568,7 +568,7 @@ def museum() -> Start:
     )
     head = ("query", "1", "2", "3", "4", "sum")
     title = "Five mistakes and four tests"
-    return Start(title, settings, head, rows, says, (540, 211), 2, tall=470)
+    return Start(title, settings, head, rows, says, (540, 169), 2, tall=375)
 
 
 # --- as they stand in a page ---
