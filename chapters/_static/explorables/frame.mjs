@@ -84,7 +84,7 @@ export function frame(root, drawings, ...controls) {
 /** A function that says a sentence, and writes the numbers that belong to it. */
 export function speaker(root) {
   const still = root.cloneNode(true); // for paper: what stands there where no script runs
-  for (const name of Object.keys(still.dataset)) delete still.dataset[name];
+  for (const name of ["explorable", "settings"]) delete still.dataset[name];
   still.classList.add("ex-still");
   root.after(still);
   const says = root.querySelector(".ex-says"), heard = make("p", { class: "ex-heard", role: "status" });

@@ -38,17 +38,17 @@ export function mount(root, { query, keys, values }) {
   const rows = keys.map((key, i) => {
     const y = 52 + 40 * i;
     const score = text(108, y, "", { "text-anchor": "end" });
-    const bar = draw("rect", { x: 124, y: y - 11, height: 14, rx: 2, class: "ex-weight" });
-    const share = text(232, y, "", { "text-anchor": "end" });
+    const bar = draw("rect", { x: 124, y: y - 11, height: 14, class: "ex-weight" });
+    const share = text(0, y, "");
     const parts = [text(56, y, `(${key.join(", ")})`, { class: "ex-key", "text-anchor": "end" }), score,
-      draw("rect", { x: 124, y: y - 11, width: 70, height: 14, rx: 2, class: "ex-ground" }), bar, share,
+      draw("line", { x1: 124, x2: 124, y1: y - 13, y2: y + 5, class: "ex-grid" }), bar, share,
       text(274, y, values[i][0], { class: "ex-value", "text-anchor": "end" })];
     return { score, bar, share, parts };
   });
   const out = text(274, 192, "", { class: "ex-output ex-large", "text-anchor": "end" });
   const head = (x, words, kind) => text(x, 20, words, { "text-anchor": "end", class: kind });
   const left = picture(224, 244, draw("defs", {}, arrow("key")), plane);
-  const right = picture(282, 204, head(56, "key", "ex-key"), head(108, "score", ""), head(194, "weight", "ex-weight"), head(274, "value", "ex-value"),
+  const right = picture(282, 204, head(56, "key", "ex-key"), head(108, "score", ""), text(124, 20, "weight", { class: "ex-weight" }), head(274, "value", "ex-value"),
     ...rows.flatMap((row) => row.parts), draw("line", { x1: 20, x2: 274, y1: 162, y2: 162, class: "ex-grid" }),
     text(200, 192, "output", { class: "ex-output", "text-anchor": "end" }), out);
 
@@ -90,6 +90,7 @@ export function mount(root, { query, keys, values }) {
     rows.forEach(({ score, bar, share }, i) => {
       score.textContent = fixed(found.scores[i], 1);
       set(bar, { width: 70 * found.weights[i] });
+      set(share, { x: 132 + 70 * found.weights[i], class: found.weights[i] < 0.005 ? "ex-quiet" : "" });
       share.textContent = fixed(found.weights[i]);
     });
     out.textContent = fixed(found.output[0]);
