@@ -201,6 +201,7 @@ def test_nobody_is_shut_out_of_an_editor(opened):
     name = "weights-from-scratch"
     tab.button(name, "Edit").click()
     tab.page.keyboard.type("1 # x")
+    expect(tab.cell(name).get_by_role("status")).to_contain_text("leaves after Esc")
     for scheme in ("light", "dark"):
         tab.page.emulate_media(color_scheme=scheme)
         tab.page.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
@@ -308,7 +309,6 @@ def test_the_keyboard_alone(tab):
     press("Backspace")
     typed("x")
     assert code.input_value() == "for i in range(2):\n    x = i\nx"
-    expect(tab.cell("crowd").get_by_role("status")).to_contain_text("leaves after Esc")
     press("Control+Enter")
     tab.ends("crowd", "done")
     assert tab.output("crowd").inner_text().strip() == "1"
