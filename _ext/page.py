@@ -113,6 +113,9 @@ def breakable(line: str) -> str:
     return REMARK.sub(lambda remark: remark[0].replace("<wbr>", ""), line)
 
 
+SMALL = {low: f"<sub>{plain}</sub>" for low, plain in zip("ᵢⱼₙ", "ijn", strict=True)}
+SMALL |= {high: f"<sup>{plain}</sup>" for high, plain in zip("ᵀˣ", "Tx", strict=True)}
+
 # What stands in the text of a page, and what has to stand there instead.
 IN_TEXT = [
     # The roles of bibliographies are not valid where the extension puts them.
@@ -146,6 +149,11 @@ IN_TEXT = [
         " whole",
     ),
     (r'<span class="pre">(?=[^<]*-)([^<]{3,24})</span>', r'<span class="pre whole">\1</span>'),
+    # Small letters that the book's face lacks, outside of code, drawings and formulas.
+    (
+        r"(?s)(<(pre|code|svg|math)\b.*?</\2>|<[^>]*>)|([ᵢⱼₙᵀˣ])",
+        lambda found: found[1] or SMALL[found[3]],
+    ),
     # As attributes, the sizes keep the place of a picture free while it is loaded, at any width.
     (
         r'(<img[^>]*) style="width: (\d+)px; height: (\d+)px;" />',
