@@ -50,7 +50,12 @@ def find_outputs(document: nodes.document, env) -> None:
         else:
             new = nodes.raw("", str(found), format="html", classes=["output"])
         # Not replace_self, which keeps the class that a theme puts on a light card.
-        raw.parent.replace(raw, new)
+        figure = raw.parent
+        figure.replace(raw, new)
+        if figure.tagname == "captioned" and new.get("more"):  # its numbers follow the caption
+            folded = f'<div class="d2lmini-figure numbers">{new["more"]}</div>'
+            figure.append(nodes.raw("", folded, format="html"))
+            new["more"] = ""
 
 
 def taken_apart(found) -> drawing:

@@ -102,4 +102,6 @@ def test_one_small_panel_has_a_folded_table_of_its_numbers():
     assert '<th scope="col">&lt;a&gt;</th><th scope="col">b</th>' in html
     assert '<th scope="row">c</th><td>0.25</td><td>0.75</td>' in html
     assert '<th scope="row">␣d</th><td>1.00</td><td>masked</td>' in html
-    assert "<details>" not in heatmaps(random_weights(13, 12)).html()
+    assert "<details>" not in heatmaps(random_weights(17, 17)).html()
+    two = heatmaps([[[[0.25]], [[0.75]]]], titles=["before", "after"]).html()
+    assert two.count("<table>") == 2 and "<caption>after. Rows: Queries. Columns: Keys." in two

@@ -1,6 +1,7 @@
 """``Diagram``: things stand where they should, words beside lines, nothing is cut off."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Polygon, Rectang
 from d2lmini.plotting import COLORS, Diagram, Part, show_figure
 from d2lmini.plotting.diagram import KINDS
 from d2lmini.plotting.theme import PALETTES, RAMP, contrast, drawing_for, tint
+from lettering.letters import SET_CAPITAL, lettered
 from tests.plotting.reading import words
 
 
@@ -114,12 +116,16 @@ def test_a_label_is_never_on_its_line(bend, side):
         assert np.linalg.norm(path - middle, axis=1).min() < 0.75
 
 
-def test_an_arrow_touches_neither_end_and_its_head_is_wider_than_its_line():
-    lines = [0.6, 6]
+def test_an_arrow_touches_neither_end_and_a_thick_one_has_no_head_and_touches_both():
+    lines = [0.6, 2, 6]
     _, figure = drawn(lambda d: [d.arrow((1, 1), (3, 1), line=line) for line in lines])
     for arrow, line in zip(patches(figure, FancyArrowPatch), lines, strict=True):
         tip = arrow.get_path().vertices[:-1, 0]
-        assert tip.min() > 1.02 and tip.max() < 2.98 and arrow.get_linewidth() == line
+        assert arrow.get_linewidth() == line
+        if line > 2:
+            np.testing.assert_allclose([*arrow.get_path().vertices[[0, -1], 0]], [1, 3], atol=1e-9)
+            continue
+        assert tip.min() > 1.02 and tip.max() < 2.98
         assert 2 * arrow.get_arrowstyle().head_width * arrow.get_mutation_scale() > line
 
 
@@ -139,6 +145,22 @@ def test_flows_are_as_thick_as_they_are_told_from_end_to_end_and_lie_on_one_anot
         cosines = (middle * through).sum(axis=1) / thick / np.linalg.norm(middle, axis=1)
         assert np.abs(cosines).max() < 0.02
     assert bands[0][1][0] == pytest.approx(bands[1][0][-1]), "one begins where the other ends"
+
+
+@pytest.mark.parametrize("words", ["0.99", "le", "petit", "H\nH", "up\nHo\nby"])
+def test_capitals_and_digits_are_in_the_middle_of_a_box_whatever_hangs_below(words):
+    """Also where a page sets the words anew, in another size."""
+    part, figure = drawn(lambda d: d.box((2, 1.5), words))
+    for svg, capital in (
+        (figure.svg(), 0.73),
+        (lettered(figure.svg().encode(), 640, 14).decode(), SET_CAPITAL),
+    ):
+        lines = [float(y) for y in re.findall(r'<text [^>]* y="([\d.]+)"', svg)]
+        size = float(re.search(r"font-size: ([\d.]+)px", svg)[1])
+        np.testing.assert_allclose(np.diff(lines), 1.3 * size, atol=0.05)
+        middle = np.mean(lines) - capital * size / 2
+        assert len(lines) == words.count("\n") + 1
+        assert abs(middle - 72 * (3 - part.center[1])) < 0.15, "points, of a sheet 3 inches high"
 
 
 def test_vectors_stand_in_their_plane_and_a_bracket_has_its_words_outside():
