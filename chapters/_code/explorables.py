@@ -116,7 +116,7 @@ def names() -> Start:
         "temperature": temperature,
     }
     head = ("key", "score", "weight", "value")
-    return Start("Ask for a name", settings, head, rows, says, (350, 268), 2, BEFORE)
+    return Start("Ask for a name", settings, head, rows, says, (350, 268), 1, BEFORE)
 
 
 def learned() -> Start:
@@ -134,10 +134,10 @@ def learned() -> Start:
     shapes = [[name, *np.atleast_2d(w).shape] for name, w in learns.weights.items()]
     matrices = b"".join(w.astype("<f2").tobytes() for w in learns.weights.values())
     settings = {**start.settings, "file": "name-encoder.bin", "shapes": shapes}
-    head = ("key", "weight by trigrams", "weight as learned", "value")
-    made = Start("Ask by trigrams, and by what is learned", settings, head, rows, "", (640, 244), 3)
+    head = ("key", "weight by letters in a row", "weight as learned", "value")
+    made = Start("By letters in a row, and as learned", settings, head, rows, "", (640, 246), 2)
     made.says, made.invites, made.asked, made.bars = start.says, start.invites, asked, 0
-    made.tall = 268
+    made.tall = 396
     made.gives = (f"{by_trigrams @ values:.1f}", f"{as_learned @ values:.1f}")
     made.files = {"name-encoder.bin": matrices}
     return made
@@ -189,7 +189,7 @@ def nile() -> Start:
     return Start("Choose a width and a year", settings, head, rows, says, (480, 342), 2, BEFORE)
 
 
-EMBEDDING = {  # of chapter 3: food, technology, doing, person
+EMBEDDING = {  # of chapter 3: food, technology, action, person
     "i": [-1, -1, 0, 2],
     "like": [1, 1, 2, 0],
     "to": [0, 0, 1, 0],
@@ -210,7 +210,7 @@ def masks() -> Start:
     best = int(weights.argmax())
     scores = x @ x[asks]
     rows = [
-        (word, *(f"{a:.2f}" if i <= asks else "–" for a in (s, s / 2, w)))
+        (word, *(f"{a:.2f}".replace("-", "−") if i <= asks else "–" for a in (s, s / 2, w)))
         for i, (word, s, w) in enumerate(zip(words, scores, weights, strict=True))
     ]
     says = (
@@ -221,7 +221,7 @@ def masks() -> Start:
     settings = {
         "sentences": sentences,
         "embedding": EMBEDDING,
-        "components": ["food", "tech", "doing", "person"],
+        "components": ["food", "tech", "action", "person"],
     }
     head = ("word", "score", "scaled", "weight")
     return Start("Click a mask", settings, head, rows, says, (620, 325), 2, BEFORE, 683)
@@ -567,7 +567,7 @@ def museum() -> Start:
         "switch it on."
     )
     head = ("query", "1", "2", "3", "4", "sum")
-    title = "Switch a mistake on"
+    title = "Five mistakes and four tests"
     return Start(title, settings, head, rows, says, (540, 211), 2, tall=470)
 
 

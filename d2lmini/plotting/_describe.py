@@ -77,6 +77,8 @@ def describe(values: Floats, visible: Bools, words: Words) -> str:
     low, high = (rounded(float(end), largest) for end in (seen.min(), seen.max()))
     asked = "quer" in words.ylabel.lower() or "key" in words.xlabel.lower()
     sides = ("query", "key") if asked else ("row", "column")
+    if asked and words.ylabel and "quer" not in words.ylabel.lower():
+        sides = (words.ylabel.lower(), "key")  # a row for each head, or for each score
     sentences = [f"{what}, " + (f"from {low} to {high}." if low != high else f"all {low}.")]
     for row, column in list(np.ndindex(rows, columns))[:DESCRIBED]:
         panel = values[row, column], visible[row, column]

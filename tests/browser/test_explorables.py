@@ -105,7 +105,7 @@ def has_a_name_and_a_table(tab, found) -> None:
 
 # Types letters, and says what was seen after each, and heard meanwhile.
 TYPED = """(root, letters) => {
-    const field = root.querySelector('input[type=text]'), seen = [];
+    const field = document.querySelector('.ex-field input'), seen = [];
     const heard = root.querySelector('.ex-heard');
     field.value = '';
     for (const letter of letters) {
@@ -118,12 +118,12 @@ TYPED = """(root, letters) => {
 
 
 def test_what_is_typed_is_seen_at_once_and_heard_when_the_reader_rests(visit):
-    _, found, says = opened(visit, "names")
+    tab, found, says = opened(visit, "names")
     assert says.get_attribute("role") is None
     seen, heard = found.evaluate(TYPED, "carmen ortis")
     assert len({*seen}) >= 6 and heard == "", "each letter is seen, none is spoken"
     expect(found.locator(".ex-heard[role=status]")).to_contain_text("Carmen Ortiz")
-    field = found.get_by_role("textbox")
+    field = drawn(tab, "names").get_by_role("textbox")
     field.fill("")
     expect(says).to_contain_text("plain average, 55.0")
     field.fill("carm fari")
@@ -188,7 +188,7 @@ def test_a_head_opens_as_a_table_with_its_weights(visit):
     [
         ("atlas", None),
         ("readings", lambda found: found.get_by_role("slider", name="layer").fill("3")),
-        ("learned", lambda found: found.get_by_role("radio", name="what is learned").check()),
+        ("learned", lambda found: found.get_by_role("radio", name="learned it").check()),
     ],
 )
 def test_without_its_file_it_says_so(visit, name, act):
@@ -304,6 +304,27 @@ def test_a_drawing_is_moved_where_the_thing_is(visit, name, hand, control, way, 
     assert tab.evaluate("scrollY") == at, "the page stays"
 
 
+def test_the_point_follows_the_hand_at_every_temperature(visit):
+    """A score ends at 3 and has steps, a place in the triangle neither."""
+    tab, found, says = opened(visit, "triangle")
+    hand = drawn(tab, "triangle").locator("svg .ex-grip")
+    for temperature in (-1.5, 0, 2):  # in powers of ten
+        found.get_by_label("temperature").fill(str(temperature))
+        hand.evaluate("one => one.scrollIntoView({block: 'center', behavior: 'instant'})")
+        middle = [tab.locator("svg circle.ex-value").nth(i).bounding_box() for i in range(3)]
+        for shares in ((0.6, 0.3, 0.1), (0.05, 0.15, 0.8), (0.34, 0.33, 0.33)):
+            to = [sum(s * (m[a] + m[b] / 2) for s, m in zip(shares, middle, strict=True))
+                  for a, b in (("x", "width"), ("y", "height"))]  # fmt: skip
+            hand.hover()
+            tab.mouse.down()
+            tab.mouse.move(*to)
+            tab.mouse.up()
+            box = hand.bounding_box()
+            assert box["x"] + box["width"] / 2 == pytest.approx(to[0], abs=2), temperature
+            assert box["y"] + box["height"] / 2 == pytest.approx(to[1], abs=2), temperature
+            assert ", ".join(f"{share:.2f}" for share in shares) in says.inner_text()
+
+
 def test_the_line_of_arithmetic_follows_the_arrow(visit):
     tab, found, says = opened(visit, "lookup")
     reach = tab.locator("circle[fill=transparent]").bounding_box()
@@ -375,9 +396,9 @@ def test_names_are_compared_by_what_is_learned_and_loaded_only_then(visit):
     typed.fill("bruna kelner")
     expect(says).to_contain_text("Bruna Kellner")
     assert files(seen) == []
-    found.get_by_role("radio", name="by trigrams").focus()
+    found.get_by_role("radio", name="by letters").focus()
     tab.keyboard.press("ArrowDown")
-    expect(says).to_contain_text("of the weight (by trigrams 0.")
+    expect(says).to_contain_text("of the weight (by letters in a row 0.")
     typed.fill("karmen ordis")
     expect(says).to_contain_text("Carmen Ortiz")
     typed.fill("Иван")
@@ -392,6 +413,11 @@ def test_other_sentences_answer_rightly(visit):
     found.get_by_role("combobox").select_option(index=1)
     drawn(tab, "masks").get_by_label("apple sees apple").click()
     expect(says).to_contain_text("“eat” took over from “apple”.")
+    padding = found.get_by_role("button", name="Padding")
+    padding.click()
+    found.get_by_role("combobox").select_option(index=0)  # the mask stays
+    expect(padding).to_have_attribute("aria-pressed", "true")
+    expect(says).to_contain_text("5 of 25 cells are hidden. “apple” does not see “i”")
     _, found, says = opened(visit, "triangle")
     for slider in found.get_by_role("slider", name="score of").all()[1:]:
         slider.fill("2")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from d2lmini.plotting import show_heatmaps
 from d2lmini.plotting._describe import describe_panel
 from tests.plotting.reading import heatmaps, random_weights
 
@@ -93,6 +94,11 @@ def test_one_panel_is_told_in_whole_sentences():
     assert heatmaps(np.eye(2), alt="My own words.").alt == "My own words."
     alt = heatmaps([[0.001, 0.5], [0.876, 0.0]]).alt  # rounded as numbers are shown
     assert "from 0 to 0.88." in alt and "(0.50)" in alt and "(0.88)" in alt
+
+
+def test_rows_that_are_no_queries_are_called_what_they_are():
+    alt = show_heatmaps([[0.1, 0.9]], "Keys", "Head", yticks=["first"]).alt
+    assert "Strongest key per head: “first” → 1 (0.90)." in alt and "query" not in alt
 
 
 def test_one_small_panel_has_a_folded_table_of_its_numbers():

@@ -129,6 +129,22 @@ def test_an_arrow_touches_neither_end_and_a_thick_one_has_no_head_and_touches_bo
         assert 2 * arrow.get_arrowstyle().head_width * arrow.get_mutation_scale() > line
 
 
+@pytest.mark.parametrize("words", ["0.99", "le", "petit", "H\nH", "up\nHo\nby"])
+def test_capitals_and_digits_are_in_the_middle_of_a_box_whatever_hangs_below(words):
+    """Also where a page sets the words anew, in another size."""
+    part, figure = drawn(lambda d: d.box((2, 1.5), words))
+    for svg, capital in (
+        (figure.svg(), 0.73),
+        (lettered(figure.svg().encode(), 640, 14).decode(), SET_CAPITAL),
+    ):
+        lines = [float(y) for y in re.findall(r'<text [^>]* y="([\d.]+)"', svg)]
+        size = float(re.search(r"font-size: ([\d.]+)px", svg)[1])
+        np.testing.assert_allclose(np.diff(lines), 1.3 * size, atol=0.05)
+        middle = np.mean(lines) - capital * size / 2
+        assert len(lines) == words.count("\n") + 1
+        assert abs(middle - 72 * (3 - part.center[1])) < 0.15, "points, of a sheet 3 inches high"
+
+
 def test_flows_are_as_thick_as_they_are_told_from_end_to_end_and_lie_on_one_another():
     def draw(d):
         for y, arrives, thick in ((2.5, 1.6, 0.2), (0.5, 1.45, 0.1)):
@@ -145,22 +161,6 @@ def test_flows_are_as_thick_as_they_are_told_from_end_to_end_and_lie_on_one_anot
         cosines = (middle * through).sum(axis=1) / thick / np.linalg.norm(middle, axis=1)
         assert np.abs(cosines).max() < 0.02
     assert bands[0][1][0] == pytest.approx(bands[1][0][-1]), "one begins where the other ends"
-
-
-@pytest.mark.parametrize("words", ["0.99", "le", "petit", "H\nH", "up\nHo\nby"])
-def test_capitals_and_digits_are_in_the_middle_of_a_box_whatever_hangs_below(words):
-    """Also where a page sets the words anew, in another size."""
-    part, figure = drawn(lambda d: d.box((2, 1.5), words))
-    for svg, capital in (
-        (figure.svg(), 0.73),
-        (lettered(figure.svg().encode(), 640, 14).decode(), SET_CAPITAL),
-    ):
-        lines = [float(y) for y in re.findall(r'<text [^>]* y="([\d.]+)"', svg)]
-        size = float(re.search(r"font-size: ([\d.]+)px", svg)[1])
-        np.testing.assert_allclose(np.diff(lines), 1.3 * size, atol=0.05)
-        middle = np.mean(lines) - capital * size / 2
-        assert len(lines) == words.count("\n") + 1
-        assert abs(middle - 72 * (3 - part.center[1])) < 0.15, "points, of a sheet 3 inches high"
 
 
 def test_vectors_stand_in_their_plane_and_a_bracket_has_its_words_outside():

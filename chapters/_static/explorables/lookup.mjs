@@ -1,24 +1,24 @@
 // The first page: turn the query, and watch scores, weights and output move.
-import { lookup } from "./math.mjs";
+import { fixed, lookup } from "./math.mjs";
 import { dragged } from "./dragged.mjs";
 import { draw, frame, make, picture, set, slider, sumOf, text } from "./frame.mjs";
 
 const X = 112, Y = 122, RADIUS = 102; // where 0 is, and how far the plane reaches
 const LONGEST = 6;
-const vector = (xy) => `(${xy.map((x) => (Math.round(10 * x) / 10 || 0).toFixed(1).replace("-", "−")).join(", ")})`;
+const vector = (xy) => `(${xy.map((x) => fixed(x, 1)).join(", ")})`;
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(query, keys, values, { weights, output }) {
   const most = Math.max(...weights);
   const best = weights.indexOf(most);
-  const out = output[0].toFixed(2);
+  const out = fixed(output[0]);
   const name = (i) => `(${keys[i].join(", ")})`;
   const length = Math.hypot(...query);
   const tied = keys.map((_, i) => i).filter((i) => most - weights[i] < 0.005);
   if (length < 0.05) return `The query is 0, so all scores are equal, and the output is the plain average of the values, ${out}. Make it longer again.`;
-  if (weights[best] > 0.95) return `The query ${vector(query)} puts ${weights[best].toFixed(2)} of the weight on the key ${name(best)}: the output ${out} is nearly its value, ${values[best][0]}. Shorten the query to mix again.`;
-  if (tied.length > 1) return `The query ${vector(query)} fits the keys ${tied.map(name).join(" and ")} equally well, each gets ${most.toFixed(2)} of the weight, and the output is ${out}. Turn the query towards one of them.`;
-  return `The query ${vector(query)} fits the key ${name(best)} best, which gets ${weights[best].toFixed(2)} of the weight, and the output is ${out}. Turn the query towards another key${length < LONGEST - 0.05 ? ", then make it longer" : ", or make it shorter"}.`;
+  if (weights[best] > 0.95) return `The query ${vector(query)} puts ${fixed(weights[best])} of the weight on the key ${name(best)}: the output ${out} is nearly its value, ${values[best][0]}. Shorten the query to mix again.`;
+  if (tied.length > 1) return `The query ${vector(query)} fits the keys ${tied.map(name).join(" and ")} equally well, each gets ${fixed(most)} of the weight, and the output is ${out}. Turn the query towards one of them.`;
+  return `The query ${vector(query)} fits the key ${name(best)} best, which gets ${fixed(weights[best])} of the weight, and the output is ${out}. Turn the query towards another key${length < LONGEST - 0.05 ? ", then make it longer" : ", or make it shorter"}.`;
 }
 
 export function mount(root, { query, keys, values }) {
@@ -53,7 +53,7 @@ export function mount(root, { query, keys, values }) {
   const degrees = (x) => `${Math.round(x)}°`.replace("-", "−");
   const start = [(Math.atan2(query[1], query[0]) * 180) / Math.PI, Math.hypot(...query)];
   const turn = slider({ label: "direction of the query", min: -180, max: 180, step: 1, value: start[0], usual: start[0], ends: ["−180°", "180°"], show: degrees, input: update });
-  const long = slider({ label: "its length", min: 0, max: LONGEST, step: 0.1, value: start[1], usual: start[1], ends: ["0", "6"], show: (x) => x.toFixed(1), input: update });
+  const long = slider({ label: "its length", min: 0, max: LONGEST, step: 0.1, value: start[1], usual: start[1], ends: ["0", "6"], show: (x) => fixed(x, 1), input: update });
   const began = [turn.value, long.value]; // about where it starts: a slider has steps
   const say = frame(root, [left, right], turn.box, long.box);
   const sum = document.querySelector(`#${root.dataset.replaces} figcaption`);
@@ -80,12 +80,12 @@ export function mount(root, { query, keys, values }) {
     for (const part of [hand, reach]) set(part, { cx: end[0], cy: end[1] });
     set(asked, { x: Math.min(172, Math.max(6, end[0] + (now[0] < 0 ? -50 : 12))), y: Math.max(12, end[1] - 10) });
     rows.forEach(({ score, bar, share }, i) => {
-      score.textContent = found.scores[i].toFixed(1).replace("-", "−");
+      score.textContent = fixed(found.scores[i], 1);
       set(bar, { width: 70 * found.weights[i] });
-      share.textContent = found.weights[i].toFixed(2);
+      share.textContent = fixed(found.weights[i]);
     });
-    out.textContent = found.output[0].toFixed(2);
-    terms?.replaceChildren(...sumOf(found.weights, values.flat(), found.output[0].toFixed(2)));
-    say(sentence(now, keys, values, found), keys.map((key, i) => [`(${key.join(", ")})`, rows[i].score.textContent, found.weights[i].toFixed(2), values[i][0]]));
+    out.textContent = fixed(found.output[0]);
+    terms?.replaceChildren(...sumOf(found.weights, values.flat(), fixed(found.output[0])));
+    say(sentence(now, keys, values, found), keys.map((key, i) => [`(${key.join(", ")})`, rows[i].score.textContent, fixed(found.weights[i]), values[i][0]]));
   }
 }
