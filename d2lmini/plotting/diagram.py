@@ -693,10 +693,8 @@ class Diagram:
     ) -> None:
         """Write words that begin at a distance from a place, on the way, of length 1, from it."""
         half = abs(way[0]) * _width(words, size) / 2 + abs(way[1]) * _height(words, size) / 2
-        side = "left" if way[0] > 0.999 else "right" if way[0] < -0.999 else "center"
-        edge = gap + half if side == "center" else gap  # the near side stays there in any size
-        at = place[0] + way[0] * edge, place[1] + way[1] * edge
-        self._put(at, words, color=color, size=size, align=side)
+        at = place[0] + way[0] * (gap + half), place[1] + way[1] * (gap + half)
+        self._put(at, words, color=color, size=size)
 
     def _rounded(self, part: Part, ground: str, edge: str, what: str) -> None:
         left, low = part.left[0], part.bottom[1]
