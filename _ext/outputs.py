@@ -27,7 +27,6 @@ SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry
 LARGER = 1.3  # than in a notebook, where there is room
 COLUMN, PHONE_COLUMN = 640, 350  # pixels: of text, on a desk and on a phone that is 390 wide
 BROAD = 920  # text and margin, for a drawing that has another one where there is no margin
-WALL = 800  # a wall is 920 wide where there is room for it, and as wide as the text elsewhere
 SIZE = re.compile(r' width="([\d.]+)" height="([\d.]+)"')
 SVG = "data:image/svg+xml;base64,"
 
@@ -94,10 +93,9 @@ def stored(writer, svg: bytes) -> str:
 
 def visit_drawing(writer, node) -> None:
     """Write an image for each theme, and their files; a phone has its own."""
-    on_wall = isinstance(node.parent, nodes.figure) and "wall" in node.parent.parent["classes"]
     broad = bool(node["phone"]) and int(node["width"]) > COLUMN
     most = BROAD if broad else COLUMN
-    shown = WALL if on_wall else min(most, round(LARGER * int(node["width"])))
+    shown = min(most, round(LARGER * int(node["width"])))
     kind = "d2lmini-figure broad" if broad else "d2lmini-figure"
     writer.body.append(f'<div class="{kind}" style="--wide:{shown}px"><div>')
     drawings = [node["light"], node["dark"]]

@@ -151,6 +151,7 @@ def test_the_atlas_by_keyboard(visit):
     found.get_by_role("button", name="Take this head out").press("Enter")
     expect(found.locator(".atlas-cut p")).to_contain_text("0.186 is what the model gives")
     tab.keyboard.press("Escape")
+    assert tab.locator(".wall [role=status], .wall [aria-live]").count() == 1, "heard twice"
     cell = tab.locator(".atlas-wall [aria-label^='head 2.1,']")
     expect(cell).to_be_in_viewport()
     expect(cell).to_be_focused()
@@ -158,6 +159,9 @@ def test_the_atlas_by_keyboard(visit):
 
 def test_the_atlas_sorts_by_what_python_finds(visit):
     tab, _, says = opened(visit, "atlas", reduced_motion="reduce")
+    first, last = tab.locator(".atlas-first"), tab.locator(".atlas-last")
+    expect(first).to_have_text("layer 1, nearest to the words")
+    expect(last).to_have_text("layer 30, nearest to the answer")
     for habit, name in (("one", "looks one back"), ("first", "rests on"), ("up", "looks up")):
         tab.locator(".atlas-sorts").get_by_role("button", name=name).click()
         expect(says).to_contain_text("or sort by something else")
@@ -166,7 +170,9 @@ def test_the_atlas_sorts_by_what_python_finds(visit):
         first = tab.locator(".atlas-wall button").first.get_attribute("aria-label")
         assert first.startswith(f"head {layer + 1}.{head + 1}, ")
         count = int((found > 0.5).sum())
-        expect(tab.locator(".atlas-told")).to_contain_text(f"{count} of 270 heads give")
+        expect(first).to_contain_text(f"most: {count} heads give")
+        expect(last).to_have_text("least (pale)")
+        expect(says).to_contain_text(f"{count} of 270 heads give")
         assert tab.locator(".atlas-wall .atlas-faint").count() == 270 - count
 
 
@@ -429,6 +435,9 @@ def test_other_sentences_answer_rightly(visit):
     found.get_by_role("textbox").fill("i like an apple")
     found.get_by_role("slider", name="head").fill("3")
     expect(says).to_contain_text("This head looks one back in any sentence")
+    for typed in ("", "i", "i like", "i like apple"):  # after an empty field the last word asks
+        found.get_by_role("textbox").fill(typed)
+    expect(says).to_contain_text("In head 1.3, “apple” takes")
     _, found, says = opened(visit, "nile")
     found.get_by_role("slider", name="the year").fill("1899")
     expect(says).to_contain_text("Of the weight of 1899, 0.40 lies beyond the fall")

@@ -19,13 +19,14 @@ export function sentence(pieces, head, asks, row, { typed, turned }) {
 
 export function mount(root, { typed, words, file, shapes, head, asks, rows, most }) {
   const tried = { typed: false, turned: false };
+  let last = false; // whether the last word asks, whatever it is: after an empty field, until another is chosen
   let loading, pieces = [START, ...wordsOf(typed), END];
   const load = async () => {
     const answer = await fetch(new URL(file, import.meta.url));
     if (!answer.ok) throw new Error(`${file}: ${answer.status}`);
     return matrices(await answer.arrayBuffer(), shapes);
   };
-  const asked = askedOf(() => update(), "token");
+  const asked = askedOf(() => { last = false; update(); }, "token");
   const line = make("input", { type: "text", value: typed, maxlength: 120, spellcheck: "false", autocomplete: "off", autocapitalize: "off" });
   line.addEventListener("input", retyped);
   const box = make("label", { class: "ex-text" }, make("span", {}, "a sentence"), line);
@@ -41,7 +42,8 @@ export function mount(root, { typed, words, file, shapes, head, asks, rows, most
       return say(`“${strange}” is not among the ${words.length - 2} words of this file. ${near.length ? `By the trigrams of chapter 1, “${near[0][1]}” is nearest.` : "They are listed below."}`);
     }
     if (said.length > most) return say(`That is ${said.length} words, and the file has places for ${most}.`);
-    const before = pieces[asked.row], again = said.lastIndexOf(before);
+    last ||= said.length === 0;
+    const again = last ? -1 : said.lastIndexOf(pieces[asked.row]);
     tried.typed = true;
     pieces = [START, ...said, END];
     asked.begin(pieces, again < 0 ? said.length : again + 1); // the same word asks on, or else the last one
