@@ -250,8 +250,7 @@ class AttentionTrace:
         names = f"<tr>{'<td></td>' * 5}{names}</tr>" if names else ""
         return (
             f'<div class="d2lmini-table d2lmini-trace">{table_style()}'
-            f'<div class="d2lmini-scroll" tabindex="0" role="group" '
-            f'aria-label="{escape(self._heading)}">'
+            '<div class="d2lmini-scroll" tabindex="0" role="group" aria-label="Ledger">'
             f"<table><caption>{escape(self._heading)}</caption>"
             f'<thead><tr><th scope="col">key</th>{"".join(heads)}</tr>{names}</thead>'
             f"<tbody>{''.join(body)}</tbody>"

@@ -130,6 +130,10 @@ def test_what_is_typed_is_seen_at_once_and_heard_when_the_reader_rests(visit):
     expect(says).to_contain_text("fits Carmen Ortiz and Farid Haddad equally well")
     found.get_by_role("slider").fill("1")  # a temperature of 10
     expect(says).to_contain_text("all eight weigh nearly the same")
+    tab.emulate_media(media="print")
+    figure = drawn(tab, "names")
+    expect(figure.locator(".d2lmini-figure")).to_be_visible()
+    expect(figure.locator(".ex-drawing")).to_be_hidden()
 
 
 def test_the_atlas_by_keyboard(visit):
@@ -352,16 +356,23 @@ def test_the_line_of_arithmetic_follows_the_arrow(visit):
 def test_the_first_screen_answers_to_a_press(visit, width):
     tab = visit("chapters/index", width=width).tab
     screen = tab.locator(".ask")
-    expect(screen.locator(".explorable")).to_have_attribute("data-state", "ready")
+    expect(screen.locator("[data-explorable]")).to_have_attribute("data-state", "ready")
     large = screen.locator(".ex-large")
     answer = large.bounding_box()
     assert answer["y"] + answer["height"] <= 844, "it is below the first screen of a phone"
     assert lasting(screen, OUTSIDE) == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     screen.get_by_role("button", name="farid").click()
-    expect(screen.locator(".ex-says")).to_contain_text("Farid Haddad")
+    expect(screen.locator("[data-explorable] .ex-says")).to_contain_text("Farid Haddad")
     assert screen.get_by_role("textbox").input_value() == "farid"
     assert screen.locator(".ex-sum").inner_text().endswith(f"= {large.text_content()}")
+    tab.locator(".strip .picture").last.scroll_into_view_if_needed()
+    expect(tab.locator(".strip .ex-seen").last).to_be_visible()  # it plays, and then rests
+    expect(tab.locator(".strip .ex-seen")).to_have_count(0, timeout=15000)
+    tab.emulate_media(media="print")  # paper has what stood there before
+    assert screen.locator(".ex-still .ex-numbers").is_visible() and not large.is_visible()
+    assert "farid" not in screen.inner_text() and screen.locator("button:visible").count() == 0
+    assert not tab.locator("#drawing-idea .ex-live").is_visible()
 
 
 def test_a_training_is_played_to_its_diagonal(visit):

@@ -73,14 +73,20 @@ export function frame(root, drawings, ...controls) {
   const drawing = make("div", { class: "ex-drawing", role: "img", "aria-label": `Drawing: ${root.getAttribute("aria-label")}` }, ...drawings);
   const { replaces } = root.dataset; // a drawing of the page, or that of the cell before
   const place = replaces && (replaces === "before" ? root.previousElementSibling : document.getElementById(replaces)).querySelector(".d2lmini-figure");
-  (place || root.querySelector(".ex-drawing")).replaceWith(drawing);
+  const say = speaker(root);
+  if (place) place.after(drawing);
+  else root.querySelector(".ex-drawing").replaceWith(drawing);
   root.querySelector(".ex-controls").replaceChildren(...controls);
   root.dataset.state = "ready";
-  return speaker(root);
+  return say;
 }
 
 /** A function that says a sentence, and writes the numbers that belong to it. */
 export function speaker(root) {
+  const still = root.cloneNode(true); // for paper: what stands there where no script runs
+  for (const name of ["explorable", "settings"]) delete still.dataset[name];
+  still.classList.add("ex-still");
+  root.after(still);
   const says = root.querySelector(".ex-says"), heard = make("p", { class: "ex-heard", role: "status" });
   const fold = root.querySelector(".ex-fold");
   says.after(heard);

@@ -30,7 +30,7 @@ export function mount(root, { names, values, pair, factor }) {
     const title = text(x, 66, "", { class: "ex-query" });
     const rows = names.map((_, i) => {
       const y = 90 + 24 * i;
-      return { bar: draw("rect", { x, y: y - 11, height: 14, rx: 2, class: "ex-weight" }), share: text(0, y, "", { "text-anchor": "end" }), ground: draw("rect", { x, y: y - 11, height: 14, rx: 2, class: "ex-ground" }) };
+      return { bar: draw("rect", { x, y: y - 11, height: 14, class: "ex-weight" }), share: text(0, y, ""), ground: draw("line", { x1: x, x2: x, y1: y - 13, y2: y + 5, class: "ex-grid" }) };
     });
     const out = text(0, 302, "", { class: "ex-output ex-large", "text-anchor": "end" });
     const group = draw("g", {}, title, ...rows.flatMap((row) => [row.ground, row.bar, row.share]), text(x, 302, "output", { class: "ex-output" }), out);
@@ -71,7 +71,7 @@ export function mount(root, { names, values, pair, factor }) {
       if (which >= count) return;
       title.textContent = count === 1 ? asked.map((i) => names[i]).join(", ") : `head ${which + 1}: ${names[asked[which]]}`;
       const span = count === 1 ? 290 : 100, right = 86 + 190 * which + span; // one head has the room of two
-      rows.forEach(({ bar, share, ground }, i) => { set(ground, { width: span }); set(bar, { width: span * found.weights[which][i] }); set(share, { x: right + 46 }); share.textContent = fixed(found.weights[which][i]); });
+      rows.forEach(({ bar, share }, i) => { const weight = found.weights[which][i]; set(bar, { width: span * weight }); set(share, { x: right - span * (1 - weight) + 8, class: weight < 0.005 ? "ex-quiet" : "" }); share.textContent = fixed(found.weights[which][i]); });
       set(out, { x: right + 46 });
       out.textContent = fixed(found.output[which], 1);
     });

@@ -32,21 +32,23 @@ export function mount(root, { query, keys, values }) {
   const arrows = keys.map((key) => (Math.hypot(...key) ? line({ class: "ex-key ex-line", "marker-end": "url(#ex-head-key)" })
     : draw("circle", { cx: X, cy: Y, r: 5, class: "ex-key" })));
   const grip = draw("g", { class: "ex-turned" }, hand, reach);
-  const plane = draw("g", {}, ...rings.map(({ circle }) => circle), ...arrows, turned, asked, grip);
+  // The shadow of the query on a key of length 1 is their score.
+  const shadows = keys.map(() => [draw("line", { class: "ex-ghost" }), line({ class: "ex-key ex-shadow" })]), named = keys.map((key) => text(0, 0, `(${key.join(", ")})`, { class: "ex-key", "text-anchor": key[0] ? "middle" : "end" }));
+  const plane = draw("g", {}, ...rings.map(({ circle }) => circle), ...shadows.flat(), ...arrows, ...named, turned, asked, grip);
   const rows = keys.map((key, i) => {
     const y = 52 + 40 * i;
     const score = text(108, y, "", { "text-anchor": "end" });
-    const bar = draw("rect", { x: 124, y: y - 11, height: 14, rx: 2, class: "ex-weight" });
-    const share = text(232, y, "", { "text-anchor": "end" });
+    const bar = draw("rect", { x: 124, y: y - 11, height: 14, class: "ex-weight" });
+    const share = text(0, y, "");
     const parts = [text(56, y, `(${key.join(", ")})`, { class: "ex-key", "text-anchor": "end" }), score,
-      draw("rect", { x: 124, y: y - 11, width: 70, height: 14, rx: 2, class: "ex-ground" }), bar, share,
+      draw("line", { x1: 124, x2: 124, y1: y - 13, y2: y + 5, class: "ex-grid" }), bar, share,
       text(274, y, values[i][0], { class: "ex-value", "text-anchor": "end" })];
     return { score, bar, share, parts };
   });
   const out = text(274, 192, "", { class: "ex-output ex-large", "text-anchor": "end" });
   const head = (x, words, kind) => text(x, 20, words, { "text-anchor": "end", class: kind });
   const left = picture(224, 244, draw("defs", {}, arrow("key")), plane);
-  const right = picture(282, 204, head(56, "key", "ex-key"), head(108, "score", ""), head(194, "weight", "ex-weight"), head(274, "value", "ex-value"),
+  const right = picture(282, 204, head(56, "key", "ex-key"), head(108, "score", ""), text(124, 20, "weight", { class: "ex-weight" }), head(274, "value", "ex-value"),
     ...rows.flatMap((row) => row.parts), draw("line", { x1: 20, x2: 274, y1: 162, y2: 162, class: "ex-grid" }),
     text(200, 192, "output", { class: "ex-output", "text-anchor": "end" }), out);
 
@@ -58,7 +60,7 @@ export function mount(root, { query, keys, values }) {
   const say = frame(root, [left, right], turn.box, long.box);
   const sum = document.querySelector(`#${root.dataset.replaces} figcaption`);
   const terms = sum && make("span", { class: "ex-sum" });
-  if (sum) sum.replaceChildren("Each score is the dot product of the query with one key. Each value counts by its weight: ", terms);
+  if (sum) sum.replaceChildren(make("span", { class: "ex-live" }, "Each score is a dot product, here the shadow of the query on a key. Each value counts by its weight: ", terms), make("span", { class: "ex-still" }, ...sum.childNodes));
   dragged(left, grip, (x, y) => {
     const to = [(x - X) / unit, (Y - y) / unit];
     turn.put((Math.atan2(to[1], to[0]) * 180) / Math.PI);
@@ -74,14 +76,21 @@ export function mount(root, { query, keys, values }) {
     const found = lookup(now, keys, values);
     unit = RADIUS / Math.max(3, Math.ceil(Math.hypot(...now) - 1e-9));
     for (const { r, circle } of rings) set(circle, { r: unit * r, visibility: unit * r > RADIUS + 1 ? "hidden" : "visible" });
-    arrows.forEach((one, i) => set(one, { x2: X + unit * keys[i][0], y2: Y - unit * keys[i][1] }));
-    const end = [X + unit * now[0], Y - unit * now[1]];
+    const at = ([x, y]) => [X + unit * x, Y - unit * y], end = at(now);
+    keys.forEach((key, i) => {
+      const [x, y] = at(key), [falls, shadow] = shadows[i], foot = at(key.map((x) => (x * found.scores[i]) / (Math.hypot(...key) ** 2 || 1)));
+      set(arrows[i], { x2: x, y2: y });
+      set(falls, { x1: end[0], y1: end[1], x2: foot[0], y2: foot[1], visibility: Math.hypot(...key) ? "visible" : "hidden" });
+      set(shadow, { x2: foot[0], y2: foot[1] });
+      set(named[i], key[1] ? { x: x - 8, y: y + 5 } : { x: key[0] ? x : x - 8, y: y + 18 });
+    });
     set(turned, { x2: end[0], y2: end[1] });
     for (const part of [hand, reach]) set(part, { cx: end[0], cy: end[1] });
     set(asked, { x: Math.min(172, Math.max(6, end[0] + (now[0] < 0 ? -50 : 12))), y: Math.max(12, end[1] - 10) });
     rows.forEach(({ score, bar, share }, i) => {
       score.textContent = fixed(found.scores[i], 1);
       set(bar, { width: 70 * found.weights[i] });
+      set(share, { x: 132 + 70 * found.weights[i], class: found.weights[i] < 0.005 ? "ex-quiet" : "" });
       share.textContent = fixed(found.weights[i]);
     });
     out.textContent = fixed(found.output[0]);

@@ -23,11 +23,11 @@ export function mount(root, { products, width, heads }) {
   const grid = squares(X, Y, SIZE, n, () => m);
   const numbers = grid.all.map((row, i) => row.map((_, j) => text(X + SIZE * (j + 0.46), Y + SIZE * (i + 0.46) + 5, "", { "text-anchor": "middle", class: "ex-on" })));
   const sums = products.map((_, i) => text(X + SIZE * m + 38, Y + SIZE * (i + 0.46) + 5, "", { "text-anchor": "end" }));
-  const tests = TESTS.map((words, i) => ({ mark: text(4, 62 + 36 * i, "", { class: "ex-large" }), words: text(22, 62 + 36 * i, words) }));
+  const tests = TESTS.map((words, i) => ({ mark: text(4, 20 + 30 * i, "", { class: "ex-large" }), words: text(22, 20 + 30 * i, words) }));
   const table = picture(310, 200, text(X, 14, "keys", { class: "ex-key" }), text(X + SIZE * m + 38, 32, "sum", { "text-anchor": "end" }), ...grid.parts, ...numbers.flat(), ...sums,
     ...products[0].map((_, j) => text(X + SIZE * (j + 0.46), 34, j + 1, { class: "ex-key", "text-anchor": "middle" })),
     ...products.map((_, i) => text(X - 12, Y + SIZE * (i + 0.46) + 5, `token ${i + 1 + m - n}`, { class: "ex-query", "text-anchor": "end" })));
-  const list = picture(240, 200, ...tests.flatMap(({ mark, words }) => [mark, words]));
+  const list = picture(240, 120, ...tests.flatMap(({ mark, words }) => [mark, words]));
   const which = choice("the mistake", SHORT, 0, update);
   const on = switches("with or without it", ["as it should be", "with the mistake"], 0, update);
   const say = frame(root, [table, list], which.box, on.box);
@@ -45,7 +45,7 @@ export function mount(root, { products, width, heads }) {
     });
     tests.forEach(({ mark, words }, i) => {
       mark.textContent = kept[i] ? "✓" : "✗";
-      set(mark, { class: `ex-large ${kept[i] ? "ex-value" : "ex-wrong"}` });
+      set(mark, { class: `ex-large ${kept[i] ? "" : "ex-wrong"}` });
       set(words, { class: kept[i] ? "" : "ex-wrong" });
     });
     if (bug) tried.add(NAMES[which.value]);

@@ -27,9 +27,9 @@ export function mount(root, { scores, values }) {
   const point = draw("circle", { r: 7, class: "ex-output" }), hand = draw("circle", { r: 32, class: "ex-hand ex-grip" });
   const bars = NAMES.map((name, i) => {
     const y = 60 + 44 * i;
-    const bar = draw("rect", { x: 350, y: y - 12, height: 15, rx: 2, class: "ex-weight" });
-    const share = text(462, y, "", { "text-anchor": "end" });
-    return { bar, share, parts: [text(340, y, name, { class: "ex-value", "text-anchor": "end" }), draw("rect", { x: 350, y: y - 12, width: 70, height: 15, rx: 2, class: "ex-ground" }), bar, share] };
+    const bar = draw("rect", { x: 350, y: y - 12, height: 15, class: "ex-weight" });
+    const share = text(0, y, "");
+    return { bar, share, parts: [text(340, y, name, { class: "ex-value", "text-anchor": "end" }), draw("line", { x1: 350, x2: 350, y1: y - 14, y2: y + 5, class: "ex-grid" }), bar, share] };
   });
   const drawing = picture(480, 300,
     draw("polygon", { points: corners.join(" "), class: "ex-area" }),
@@ -66,7 +66,7 @@ export function mount(root, { scores, values }) {
     path = [...path, [x, y]].slice(-600);
     set(trail, { points: path.join(" ") });
     for (const part of [point, hand]) set(part, { cx: x, cy: y });
-    bars.forEach(({ bar, share }, i) => { set(bar, { width: 70 * weights[i] }); share.textContent = fixed(weights[i]); });
+    bars.forEach(({ bar, share }, i) => { set(bar, { width: 70 * weights[i] }); set(share, { x: 358 + 70 * weights[i], class: weights[i] < 0.005 ? "ex-quiet" : "" }); share.textContent = fixed(weights[i]); });
     say(sentence(weights, scores, warm.value <= COLDEST, fell && temperature(warm.value)), NAMES.map((name, i) => [name, shown(scores[i]), fixed(weights[i]), `(${values[i].join(", ")})`]));
   }
 }
