@@ -165,9 +165,9 @@ def test_the_atlas_by_keyboard(visit):
 
 def test_the_atlas_sorts_by_what_python_finds(visit):
     tab, _, says = opened(visit, "atlas", reduced_motion="reduce")
-    first, last = tab.locator(".atlas-first"), tab.locator(".atlas-last")
-    expect(first).to_have_text("layer 1, nearest to the words")
-    expect(last).to_have_text("layer 30, nearest to the answer")
+    most, least = tab.locator(".atlas-first"), tab.locator(".atlas-last")
+    expect(most).to_have_text("layer 1, nearest to the words")
+    expect(least).to_have_text("layer 30, nearest to the answer")
     for habit, name in (("one", "looks one back"), ("first", "rests on"), ("up", "looks up")):
         tab.locator(".atlas-sorts").get_by_role("button", name=name).click()
         expect(says).to_contain_text("or sort by something else")
@@ -176,13 +176,13 @@ def test_the_atlas_sorts_by_what_python_finds(visit):
         first = tab.locator(".atlas-wall button").first.get_attribute("aria-label")
         assert first.startswith(f"head {layer + 1}.{head + 1}, ")
         count = int((found > 0.5).sum())
-        expect(first).to_contain_text(f"most: {count} heads give")
-        expect(last).to_have_text("least (pale)")
+        expect(most).to_contain_text(f"most: {count} heads give")
+        expect(least).to_have_text("least (pale)")
         expect(says).to_contain_text(f"{count} of 270 heads give")
         assert tab.locator(".atlas-wall .atlas-faint").count() == 270 - count
     for width, down in ((1280, False), (390, True)):  # what stands at an end is at this end
         tab.set_viewport_size({"width": width, "height": 900})
-        wall, start, end = (one.bounding_box() for one in (tab.locator(".atlas-wall"), first, last))
+        wall, start, end = (one.bounding_box() for one in (tab.locator(".atlas-wall"), most, least))
         assert (start["y"] < wall["y"]) == down and end["y"] > wall["y"]
 
 
