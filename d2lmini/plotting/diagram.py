@@ -13,11 +13,13 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
+from matplotlib.colors import to_hex
 from matplotlib.patches import Arc, FancyArrowPatch, FancyBboxPatch, Rectangle
 
+from d2lmini.plotting._dark_maps import weight_map
 from d2lmini.plotting._legible import legible
 from d2lmini.plotting._text import put_in_middle, text_width
-from d2lmini.plotting.theme import COLORS, hatch_color, tint
+from d2lmini.plotting.theme import COLORS, hatch_color, page_theme, tint
 
 __all__ = ["Diagram", "Part"]
 
@@ -332,7 +334,8 @@ class Diagram:
         name, shape : str
             What stands above, in the colour of the kind, and below.
         values : array, shape (rows, columns), optional
-            None below 0; the largest, at least 1, has the strongest colour.
+            None below 0; the largest, at least 1, has the strongest colour. Weights have the
+            colours of a heatmap.
         mask : boolean array, shape (rows, columns), optional
             Cells where it is False are hatched and have no colour.
         cell : float or (float, float), optional
@@ -358,8 +361,13 @@ class Diagram:
         for i in range(size[0]):
             row = []
             for j in range(size[1]):
-                share = 0.16 if table is None else 0.04 + 0.4 * table[i, j] / largest
-                ground = tint(color, share) if may[i, j] else tint(COLORS["ink"], 0.03)
+                if not may[i, j]:
+                    ground = tint(COLORS["ink"], 0.03)
+                elif table is not None and kind == "weight":
+                    ground = to_hex(weight_map(page_theme())(table[i, j] / largest))
+                else:
+                    share = 0.16 if table is None else 0.04 + 0.4 * table[i, j] / largest
+                    ground = tint(color, share)
                 corner = (left + j * wide, top - (i + 1) * tall)
                 hatch = None if may[i, j] else "////"
                 self._cell(corner, wide, tall, ground, color, hatch)

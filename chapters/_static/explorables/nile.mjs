@@ -17,7 +17,7 @@ export function mount(root, { years, flow, width, year, means, least }) {
   let moved = false, asked = false; // the width, the year
   const x = (at) => 44 + ((at - years[0]) / 99) * 420;
   const y = (level) => 230 - ((level - 400) / 1000) * 205;
-  const line = draw("polyline", { class: "ex-output ex-trail" }), asks = draw("line", { y1: 24, y2: 318, class: "ex-line ex-query" });
+  const line = draw("polyline", { class: "ex-output ex-trail" }), asks = draw("line", { y1: 24, y2: 318, class: "ex-line ex-query ex-thin" });
   const point = draw("circle", { r: 6, class: "ex-output" }), title = text(464, 256, "", { class: "ex-weight", "text-anchor": "end" }), name = text(0, 14, "", { class: "ex-query", "text-anchor": "middle" });
   const bars = years.map((at) => draw("rect", { x: x(at) - 1.7, width: 3.4, class: "ex-weight" }));
   const hand = draw("circle", { cy: 26, r: 7, class: "ex-hand ex-query" }), reach = draw("circle", { cy: 26, r: 32, fill: "transparent" }), grip = draw("g", { class: "ex-turned" }, hand, reach);
