@@ -30,6 +30,9 @@ STATIC = KATEX / "static"  # what is shipped with the book: the style sheet and 
 
 MATHML = re.compile(r"<math\b.*?</math>", re.DOTALL)
 UNREADABLE = re.compile("<m[ion](?: [^>]*)?><|\u2063|⊤")
+REFERENCE = "chapters/api/"  # docstrings: their letters are plain, and K(…) is a function
+PLAIN = re.compile(r"(?<![A-Za-z_\\])(?:W_)?([QKVqkv])(?![A-Za-z(])")
+NAMES = {"q": "query", "k": "key", "v": "value"}
 
 # JSON on the way out as well: the wrapper cannot return a string that JavaScript built in pieces.
 RENDER = r"""
@@ -68,14 +71,15 @@ def readable(found: re.Match) -> str:
     r"""Return a formula for a screen reader in which no letter is lost.
 
     KaTeX puts elements into tokens where ``\htmlClass`` is in ``\boldsymbol`` or under a brace,
-    and writes a negative space as an invisible comma. A transpose is said to be one.
+    and writes a negative space as an invisible comma. A transpose is said to be one, by its letter
+    too, since few readers know what a ⊤ above means.
 
     >>> print(readable(re.match(".*", "<math><mi><mi>a</mi></mi></math>")))
     <math><mrow><mi>a</mi></mrow></math>
     >>> print(readable(re.match(".*", "<math><msup><mi>K</mi><mi>⊤</mi></msup></math>")))
-    <math><msup intent="transpose($x)"><mi arg="x">K</mi><mi>⊤</mi></msup></math>
+    <math><msup intent="transpose($x)"><mi arg="x">K</mi><mi>T</mi></msup></math>
     >>> print(readable(re.match(".*", "<msubsup><mi>p</mi><mi>i</mi><mi>⊤</mi></msubsup>")))
-    <msup intent="transpose($x)"><msub arg="x"><mi>p</mi><mi>i</mi></msub><mi>⊤</mi></msup>
+    <msup intent="transpose($x)"><msub arg="x"><mi>p</mi><mi>i</mi></msub><mi>T</mi></msup>
     """
     if not UNREADABLE.search(found[0]):
         return found[0]
@@ -95,6 +99,7 @@ def readable(found: re.Match) -> str:
             base.append(below[0])
             power.name = "msup"
         power["intent"], base["arg"] = "transpose($x)", "x"
+        above.string = "T"
     return str(soup)
 
 
@@ -104,6 +109,10 @@ def to_html(writer, node, display: bool) -> str:
     if display and r"\\" in tex and r"\begin{" not in tex:
         tex = r"\begin{aligned}" + tex + r"\end{aligned}"  # as Sphinx does for its other renderers
     colourful = tex
+    if writer.builder.current_docname.startswith(REFERENCE):
+        colourful = PLAIN.sub(
+            lambda found: rf"\htmlClass{{{NAMES[found[1].lower()]}}}{{{found[0]}}}", tex
+        )
     for name, symbols in writer.config.katex_classes.items():
         for symbol in symbols:
             colourful = colourful.replace(symbol, rf"\htmlClass{{{name}}}{{{symbol}}}")

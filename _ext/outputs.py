@@ -26,7 +26,7 @@ LIBRARY = Path(d2lmini.__file__).parent / "plotting"
 SHARED = ("tables.css", "explorer.mjs")  # what the outputs of the library carry with them
 LARGER = 1.3  # than in a notebook, where there is room
 COLUMN, PHONE_COLUMN = 640, 350  # pixels: of text, on a desk and on a phone that is 390 wide
-WALL = 800  # a wall is 920 wide where there is room for it, and as wide as the text elsewhere
+BROAD = 920  # text and margin, for a drawing that has another one where there is no margin
 SIZE = re.compile(r' width="([\d.]+)" height="([\d.]+)"')
 SVG = "data:image/svg+xml;base64,"
 
@@ -49,7 +49,12 @@ def find_outputs(document: nodes.document, env) -> None:
         else:
             new = nodes.raw("", str(found), format="html", classes=["output"])
         # Not replace_self, which keeps the class that a theme puts on a light card.
-        raw.parent.replace(raw, new)
+        figure = raw.parent
+        figure.replace(raw, new)
+        if figure.tagname == "captioned" and new.get("more"):  # its numbers follow the caption
+            folded = f'<div class="d2lmini-figure numbers">{new["more"]}</div>'
+            figure.append(nodes.raw("", folded, format="html"))
+            new["more"] = ""
 
 
 def taken_apart(found) -> drawing:
@@ -88,16 +93,19 @@ def stored(writer, svg: bytes) -> str:
 
 def visit_drawing(writer, node) -> None:
     """Write an image for each theme, and their files; a phone has its own."""
-    on_wall = isinstance(node.parent, nodes.figure) and "wall" in node.parent.parent["classes"]
-    shown = WALL if on_wall else min(COLUMN, round(LARGER * int(node["width"])))
-    writer.body.append(f'<div class="d2lmini-figure" style="--wide:{shown}px"><div>')
+    broad = bool(node["phone"]) and int(node["width"]) > COLUMN
+    most = BROAD if broad else COLUMN
+    shown = min(most, round(LARGER * int(node["width"])))
+    kind = "d2lmini-figure broad" if broad else "d2lmini-figure"
+    writer.body.append(f'<div class="{kind}" style="--wide:{shown}px"><div>')
     drawings = [node["light"], node["dark"]]
     phones = node["phone"] or drawings
     for theme, svg, phone in zip(("light", "dark"), drawings, phones, strict=True):
         small = lettered(phone, min(PHONE_COLUMN, shown), PHONE)
         width, height = SIZE.search(small.decode()).groups()
+        until = 979 if broad else 576
         writer.body.append(
-            f'<picture><source media="(max-width: 576px)" srcset="{stored(writer, small)}" '
+            f'<picture><source media="(max-width: {until}px)" srcset="{stored(writer, small)}" '
             f'width="{width}" height="{height}" />'
         )
         writer.body.append(

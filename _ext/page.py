@@ -82,6 +82,8 @@ def hanging(code: str) -> str:
     return "".join(made)
 
 
+SMALL = {low: f"<sub>{plain}</sub>" for low, plain in zip("ᵢⱼₙ", "ijn", strict=True)}
+SMALL |= {high: f"<sup>{plain}</sup>" for high, plain in zip("ᵀˣ", "Tx", strict=True)}
 # What stands in the text of a page, and what has to stand there instead.
 IN_TEXT = [
     # The roles of bibliographies are not valid where the extension puts them.
@@ -107,6 +109,11 @@ IN_TEXT = [
         r"(<h1>)Queries, Keys and Values(?=<)",
         r'\1<span class="query">Queries</span>, <span class="key">Keys</span> and '
         r'<span class="value">Values</span>',
+    ),
+    # Small letters that the book's face lacks, outside of code, drawings and formulas.
+    (
+        r"(?s)(<(pre|code|svg|math)\b.*?</\2>|<[^>]*>)|([ᵢⱼₙᵀˣ])",
+        lambda found: found[1] or SMALL[found[3]],
     ),
     # As attributes, the sizes keep the place of a picture free while it is loaded, at any width.
     (

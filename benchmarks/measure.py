@@ -543,7 +543,7 @@ def page(found):
         both_ways=ratio_table(found, "both ways", ["M"]),
         causal=ratio_table(found, "causal", ["L"]),
         layers=ratio_table(found, "layers", SIZES),
-        memory=table(["", "MB"], [[name, f"{x:.0f}"] for name, x in found["memory"].items()]),
+        memory=table(["", "MB"], [[name, f"{x:,.0f}"] for name, x in found["memory"].items()]),
         small=small_table(found["small calls"]),
         language=table(
             ["", "pieces a second"], [[name, f"{x:.2g}"] for name, x in found["language"].items()]

@@ -11,12 +11,14 @@ import re
 from collections import defaultdict
 from statistics import mean
 
-from d2lmini.plotting._text import text_width
+from d2lmini.plotting._text import CAPITAL, text_width
+from d2lmini.plotting.diagram import LINE
 
 DESK, PHONE = 14, 12  # pixels: the words of every drawing, on a desk and on a phone
 HEAD, LARGE = 17 / 14, 12.5  # how much larger are words that were drawn larger than so many points
+RESULT, HUGE = 30 / 14, 18  # and what comes out
 INDEX = 0.85  # of its letter; drawn as 0.7, which would be too small on a phone
-DRAWN_CAPITAL, SET_CAPITAL = 0.73, 0.67  # of the size: DejaVu Sans, and the face of the book
+SET_CAPITAL = 0.67  # of the size, in the face of the book
 MONO = re.compile("font-family: 'DejaVu Sans Mono'[^;]*")  # figures have one face
 TABULAR = "font-family: DejaVu Sans; font-variant-numeric: tabular-nums"
 WORDS = re.compile(r'<text style="([^"]*)"([^>]*)>([^<]*)</text>')
@@ -74,6 +76,7 @@ class Letters:
         self.heights: dict[int, list[float]] = defaultdict(list)
         self.known: dict[str, list[tuple[int, str, float]]] = {"start": [], "end": []}
         last = 0
+        line: tuple[object, float, int] = ("", 0.0, 0)  # a diagram's last: what, height, block
         for found in WORDS.finditer(text):
             style, rest, content = found.groups()
             above = self.blocks.get(last) if found.start() == last else None
@@ -84,8 +87,15 @@ class Letters:
                 self.heights[block].append(float(MOVED.search(rest)[2]))
                 for name, at in self.ends(rest, wide_in(content, size_in(style))).items():
                     self.known[name].append((block, content, at))
-            elif "start" in style and "rotate" not in rest:
-                self.known["start"].append((BEGUN, content, float(PLACE.search(rest)[1])))
+                continue
+            x, y = map(float, PLACE.search(rest).groups())
+            next_line = line[1] + 72 * LINE * size_in(style)
+            same = line[0] == (style, x) and abs(y - next_line) < FLUSH / 5
+            block = self.blocks[found.start()] = line[2] if same else found.start()
+            self.heights[block].append(y)
+            line = (style, x), y, block
+            if "start" in style and "rotate" not in rest:
+                self.known["start"].append((BEGUN, content, x))
 
     @staticmethod
     def ends(rest: str, wide: float) -> dict[str, float]:
@@ -109,7 +119,7 @@ class Letters:
 
     def size_of(self, drawn: float) -> float:
         """Return the size of what was drawn in another one."""
-        return self.usual * (HEAD if drawn > LARGE else 1)
+        return self.usual * (RESULT if drawn > HUGE else HEAD if drawn > LARGE else 1)
 
     def word(self, found: re.Match) -> str:
         """Set a line of words about its anchor."""
@@ -117,16 +127,17 @@ class Letters:
         style = MONO.sub(TABULAR, style)
         drawn = size_in(style)
         size = self.size_of(drawn)
-        down = (SET_CAPITAL * size - DRAWN_CAPITAL * drawn) / 2
+        down = (SET_CAPITAL * size - CAPITAL * drawn) / 2
         wide = wide_in(content, drawn)
         style = SIZE.sub(f"font-size: {size:.2f}px", style)
+        block = self.blocks[found.start()]
         if at := PLACE.search(rest):
-            x = float(at[1])
-            rest = rest.replace(at[0], f' x="{at[1]}" y="{float(at[2]) + down:.2f}"')
+            x, y = map(float, at.groups())
+            down += (size / drawn - 1) * (y - mean(self.heights[block]))
+            rest = rest.replace(at[0], f' x="{at[1]}" y="{y + down:.2f}"')
             anchor = re.search(r"text-anchor: (\w+)", style)[1]
         else:
             # They were measured in a wider face: what was in the middle, or at the end, is again.
-            block = self.blocks[found.start()]
             anchor = self.anchor(block, rest, content, wide)
             inside = ANCHORS[anchor] * wide
             x, y = map(float, MOVED.search(rest).groups()[:2])
@@ -152,7 +163,7 @@ class Letters:
         )
         share = self.size_of(drawn) / drawn
         inside = ANCHORS[self.anchor(BEGUN, head, "", wide)] * wide
-        moved = f" translate({inside:.2f} {-DRAWN_CAPITAL * drawn / 2:.2f}) scale({share:.3f})"
+        moved = f" translate({inside:.2f} {-CAPITAL * drawn / 2:.2f}) scale({share:.3f})"
         moved += f" translate({-inside:.2f} {SET_CAPITAL * drawn / 2:.2f})"
         index = f"font-size: {INDEX * drawn:.2f}px"
         glyphs = SIZE.sub(lambda one: index if float(one[1]) < INDEX * drawn else one[0], glyphs)

@@ -18,7 +18,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Outline
 
 from d2lmini import attention, dot_product_score
-from d2lmini.models import load_readings
+from d2lmini.models import MiniLMLayer, load_readings
 from d2lmini.plotting import COLORS, Diagram, show_figure, show_heatmaps
 from d2lmini.plotting._dark_maps import dark_map, weight_map
 from d2lmini.plotting.diagram import Part
@@ -89,32 +89,51 @@ def atlas() -> Shown:
         f"{(one_back > 0.5).sum()} have a diagonal: they look one token back. Head 19.7 has a dark "
         "cell in its last row, where im looks at by."
     )
-    drawn = (20 * reading.weights).round().swapaxes(0, 1) / 20  # as fine as so small cells tell
-    padded = np.full((9, 30, n + 1, n + 1), np.nan)
+    drawn = (20 * reading.weights).round() / 20  # as fine as so small cells tell
+    padded = np.full((30, 9, n + 1, n + 1), np.nan)
     padded[:, :, :n, :n] = np.where(np.tri(n) > 0, drawn, np.nan)
-    wall = padded.swapaxes(1, 2).reshape(9 * (n + 1), 30 * (n + 1))
-    corners = (n + 1) * np.stack(np.meshgrid(range(30), range(9)), axis=-1).reshape(-1, 2) - 0.5
-    squares = Outline.make_compound_path(
-        *(Outline([(x, y), (x + n, y), (x + n, y + n), (x, y + n), (x, y)]) for x, y in corners)
-    )
+    desk, phone, left = (9.583, 3.13), (3.646, 10.2), 0.65  # as wide as they are shown
 
-    @show_figure(width=6.4, height=2.3, alt=alt, show=False)
+    @show_figure(canvas=True, width=desk[0], height=desk[1], phone=phone, alt=alt, show=False)
     def picture(ax):
+        d, (wide, tall) = Diagram(ax), (ax.get_xlim()[1], ax.get_ylim()[1])
+        down = wide > phone[0]  # the heads of a layer stand below each other, else side by side
+        wall = padded.swapaxes(0, 1) if down else padded
+        rows, columns = wall.shape[:2]
+        side, top = (wide - left) / columns, tall - (0 if down else 0.23)
+        place, seen = (left, wide, top - rows * side, top), side * n / (n + 1)
         cmap = dark_map(weight_map("light")) if COLORS["page"] != "#ffffff" else weight_map("light")
-        ax.imshow(wall, cmap=cmap, vmin=0, vmax=1, interpolation="none")
+        wall = wall.swapaxes(1, 2).reshape(rows * (n + 1), columns * (n + 1))
+        ax.imshow(wall, cmap=cmap, vmin=0, vmax=1, interpolation="none", extent=place)
+        ax.set(xlim=(0, wide), ylim=(0, tall))
+        corners = [(left + side * j, top - side * i) for i in range(rows) for j in range(columns)]
+        squares = Outline.make_compound_path(
+            *(
+                Outline([(x, y), (x + seen, y), (x + seen, y - seen), (x, y - seen), (x, y)])
+                for x, y in corners
+            )
+        )
         with rc_context({"hatch.color": hatch_color()}):  # is seen through what is masked
             hatched = PathPatch(squares, facecolor="none", linewidth=0, hatch="//////", zorder=-1)
             ax.add_patch(hatched)
-        ax.set(xlabel="layer", ylabel="head")
-        ax.grid(visible=False)
-        for side in ax.spines.values():
-            side.set_visible(False)
-        places = [0, 4, 9, 14, 19, 24, 29]
-        ax.set_xticks([(n + 1) * i + n / 2 for i in places], [str(i + 1) for i in places])
-        ax.set_yticks([(n + 1) * i + n / 2 for i in range(9)], [str(i + 1) for i in range(9)])
-        ax.tick_params(length=0)
+        across, below = ("layer", "head") if down else ("head", "layer")
+        for j in (0, *range(4, 30, 5)) if down else range(9):
+            x, y = left + side * j + seen / 2, top - rows * side - 0.08 if down else top + 0.1
+            d.text((x, y), f"{across} 1" if j == 0 else str(j + 1), kind="muted")
+        for i in range(rows):
+            words = f"{below} 1" if i == 0 else str(i + 1)
+            d.text((left - 0.07, top - side * i - seen / 2), words, kind="muted", align="right")
+        if down:
+            d.text((left, 0.1), "nearest to the words", kind="muted", align="left")
+            d.text((wide, 0.1), "nearest to the answer", kind="muted", align="right")
 
     return picture
+
+
+def sentence() -> Shown:
+    """Draw the head of MiniLM's first layer from which a sentence of the reader's own starts."""
+    pieces, weights = MiniLMLayer.load().read("i like to eat apple")[:2]
+    return show_heatmaps(weights[10], pieces, figsize=(4.2, 3.4), show=False)
 
 
 def block() -> Shown:

@@ -39,7 +39,7 @@ PLACES = {
     "atlas": ("chapters/atlas", ""),
     "sentence": ("chapters/atlas", ""),
     "tiles": ("chapters/08-attention-at-scale", "halves-figure"),
-    "museum": ("chapters/09-bug-museum", "broken-by-one"),
+    "museum": ("chapters/09-bug-museum", "no-scale"),
     "learned": ("chapters/10-the-lookup-learned", "back"),
 }
 
@@ -90,7 +90,9 @@ def lookup() -> Start:
     )
     settings = {"query": QUERY[0].tolist(), "keys": keys, "values": values}
     head = ("key", "score", "weight", "value")
-    return Start("Turn the query", settings, head, rows, says, (500, 244), 2, "drawing-idea")
+    return Start(
+        "A query among three keys", settings, head, rows, says, (500, 244), 2, "drawing-idea"
+    )
 
 
 def names() -> Start:
@@ -116,7 +118,7 @@ def names() -> Start:
         "temperature": temperature,
     }
     head = ("key", "score", "weight", "value")
-    return Start("Ask for a name", settings, head, rows, says, (350, 268), 2, BEFORE)
+    return Start("Eight names and their weights", settings, head, rows, says, (350, 268), 1, BEFORE)
 
 
 def learned() -> Start:
@@ -134,10 +136,10 @@ def learned() -> Start:
     shapes = [[name, *np.atleast_2d(w).shape] for name, w in learns.weights.items()]
     matrices = b"".join(w.astype("<f2").tobytes() for w in learns.weights.values())
     settings = {**start.settings, "file": "name-encoder.bin", "shapes": shapes}
-    head = ("key", "weight by trigrams", "weight as learned", "value")
-    made = Start("Ask by trigrams, and by what is learned", settings, head, rows, "", (640, 244), 3)
+    head = ("key", "weight by letters in a row", "weight as learned", "value")
+    made = Start("By letters in a row, and as learned", settings, head, rows, "", (640, 246), 2)
     made.says, made.invites, made.asked, made.bars = start.says, start.invites, asked, 0
-    made.tall = 268
+    made.tall = 396
     made.gives = (f"{by_trigrams @ values:.1f}", f"{as_learned @ values:.1f}")
     made.files = {"name-encoder.bin": matrices}
     return made
@@ -159,7 +161,7 @@ def triangle() -> Start:
     )
     settings = {"scores": scores.tolist(), "values": values.tolist()}
     head = ("entry", "score", "weight", "value")
-    return Start("Move the point", settings, head, rows, says, (480, 300), 5, BEFORE)
+    return Start("A point between three values", settings, head, rows, says, (480, 300), 5, BEFORE)
 
 
 def nile() -> Start:
@@ -186,10 +188,12 @@ def nile() -> Start:
     settings |= {"year": year, "means": [[a, b, round(float(mean))] for a, b, mean in means]}
     settings["least"] = min(error(w) for w in np.geomspace(0.3, 50, 200))
     head = ("width", "error from the others")
-    return Start("Choose a width and a year", settings, head, rows, says, (480, 342), 2, BEFORE)
+    return Start(
+        "The Nile and a line through it", settings, head, rows, says, (480, 342), 2, BEFORE
+    )
 
 
-EMBEDDING = {  # of chapter 3: food, technology, doing, person
+EMBEDDING = {  # of chapter 3: food, technology, action, person
     "i": [-1, -1, 0, 2],
     "like": [1, 1, 2, 0],
     "to": [0, 0, 1, 0],
@@ -210,7 +214,7 @@ def masks() -> Start:
     best = int(weights.argmax())
     scores = x @ x[asks]
     rows = [
-        (word, *(f"{a:.2f}" if i <= asks else "–" for a in (s, s / 2, w)))
+        (word, *(f"{a:.2f}".replace("-", "−") if i <= asks else "–" for a in (s, s / 2, w)))
         for i, (word, s, w) in enumerate(zip(words, scores, weights, strict=True))
     ]
     says = (
@@ -221,10 +225,12 @@ def masks() -> Start:
     settings = {
         "sentences": sentences,
         "embedding": EMBEDDING,
-        "components": ["food", "tech", "doing", "person"],
+        "components": ["food", "tech", "action", "person"],
     }
     head = ("word", "score", "scaled", "weight")
-    return Start("Click a mask", settings, head, rows, says, (620, 325), 2, BEFORE, 683)
+    return Start(
+        "A mask and what a word sees", settings, head, rows, says, (620, 325), 2, BEFORE, 683
+    )
 
 
 def heads() -> Start:
@@ -252,7 +258,9 @@ def heads() -> Start:
         "factor": factor,
     }
     head = ("key", "weight", "value")
-    return Start("One head or two", settings, head, rows, says, (480, 362), 4, BEFORE)
+    return Start(
+        "The weights of one head or two", settings, head, rows, says, (480, 362), 4, BEFORE
+    )
 
 
 STEPS = range(0, 61, 4)
@@ -311,7 +319,9 @@ def training() -> Start:
         "finding or reading comes first."
     )
     head = ("steps", "partners found", "digits right")
-    return Start("Let it learn", kept, head, rows[::3], says, (520, 366), 2, BEFORE)
+    return Start(
+        "Weights while they are learned", kept, head, rows[::3], says, (520, 366), 2, BEFORE
+    )
 
 
 def rotary() -> Start:
@@ -332,7 +342,7 @@ def rotary() -> Start:
     )
     settings = {"query": query.tolist(), "key": key.tolist(), "base": base, "furthest": 20}
     head = ("query at", "key at", "distance", "score")
-    title = "Rotate a query and a key"
+    title = "A query, a key and their score"
     return Start(title, settings, head, rows, says, (490, 208), 2, BEFORE)
 
 
@@ -367,7 +377,7 @@ def readings() -> Start:
         "before": lower(reading.weights[beside]),
         "rows": lower(weights),
     }
-    title, head = "Ask any head", ("from", "taken")
+    title, head = "Two heads on a text", ("from", "taken")
     files = {f"reading-{i}.bin": stored_weights(text) for i, text in enumerate(stored())}
     return Start(title, settings, head, rows, says, (640, 296), 4, BEFORE, files=files)
 
@@ -409,7 +419,7 @@ def told() -> Start:
     )
     twenty = np.sort(trials.lead, axis=1)[:, [0, -2, -1]].round(1).tolist()  # 17.1 comes first
     settings = {"texts": texts, "twenty": twenty}
-    title, head = "Who told it?", ("wrote", "part of the lead")
+    title, head = "The parts of a score", ("wrote", "part of the lead")
     return Start(title, settings, head, rows, says, (640, 248), 2, BEFORE)
 
 
@@ -522,7 +532,7 @@ def sentence() -> Start:
     }
     rows = [(piece, f"{w:.2f}") for piece, w in zip(pieces, row, strict=True)]
     files = {"first-layer.bin": b"".join(x.astype("<f2").tobytes() for x in found.values())}
-    title, head = "Read a sentence of your own", ("word", "weight")
+    title, head = "The first layer of MiniLM", ("word", "weight")
     return Start(title, settings, head, rows, says, (640, 169), 3, tall=196, files=files)
 
 
@@ -547,7 +557,7 @@ def tiles() -> Start:
     )
     settings = {"powers": powers, "values": values, "size": size}
     head = ("keys read", "M", "s", "o", "o / s")
-    title = "Read tile after tile"
+    title = "Four scores in tiles"
     return Start(title, settings, head, rows, says, (640, 274), 3, BEFORE)
 
 
@@ -567,8 +577,8 @@ def museum() -> Start:
         "switch it on."
     )
     head = ("query", "1", "2", "3", "4", "sum")
-    title = "Switch a mistake on"
-    return Start(title, settings, head, rows, says, (540, 211), 2, tall=470)
+    title = "Five mistakes and four tests"
+    return Start(title, settings, head, rows, says, (540, 169), 2, tall=375)
 
 
 # --- as they stand in a page ---

@@ -24,7 +24,7 @@ PUBLIC = ROOT / "benchmarks/public.json"  # written by benchmarks/public.py
 VERSIONS = ROOT / "chapters/versions.json"  # written by scripts/versions.py
 # The files that facts are made of.
 READS = (PINS, CITATION, STORED_WITH, PUBLIC, VERSIONS, *NOTEBOOKS)
-CAPTION = re.compile(r"\*\*Figure \d")
+CAPTION = re.compile(r"^\*\*Figure \d", re.MULTILINE)
 
 
 def table(head: tuple, *rows: tuple) -> str:
@@ -56,7 +56,7 @@ def chapters(settings, lines: list[str]) -> str:
             continue
         code = [cell for cell in cells if cell.cell_type == "code"]
         outputs = [output for cell in code for output in cell.outputs]
-        figures = [cell for cell in cells if CAPTION.match(cell.source)]
+        figures = CAPTION.findall("\n\n".join(cell.source for cell in cells))
         checks = [cell for cell in code if re.search(r"^@check$", cell.source, re.MULTILINE)]
         rows.append((f"[]({path.name})", *map(len, (code, outputs, figures, checks))))
     head = ("chapter", "code cells", "outputs", "figures", "exercises that check themselves")

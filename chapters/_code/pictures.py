@@ -289,13 +289,16 @@ def chapter_7() -> str:
     """Draw head 19.7 of the language model."""
     weights, size = load_readings()[TEXT].weights[18, 6], 4.4
     n = len(weights)
-    ground = f"M16 2V{2 + n * size:g}H{16 + n * size:g}" + f"v-{size}h-{size}" * n + "Z"
+    steps = f"v-{size}h-{size}" * n
+    ground = f"M16 2V{2 + n * size:g}H{16 + n * size:g}{steps}Z"
+    later = f"M{16 + n * size:g} 2V{2 + n * size:g}{steps}Z"
     dark = "".join(
         f'<rect class="ex-square" x="{16 + j * size:.1f}" y="{2 + i * size:.1f}" width="4" '
         f'height="4" style="--w:{weights[i, j]:.2f}"/>'
         for i, j in np.argwhere(weights > 0.03)
     )
-    return svg(112, 84, f'<path d="{ground}" fill="var(--ramp-0)"/>', dark)
+    grounds = f'<path d="{ground}" fill="var(--ramp-0)"/><path class="masked" d="{later}"/>'
+    return svg(112, 84, grounds, dark)
 
 
 def chapter_8() -> str:

@@ -287,8 +287,8 @@ register(
             ),
         ),
         hints=(
-            "Write down the trigrams of “ tie ” by hand: “ ti”, “tie”, “ie ”. Two of them are in "
-            "the first vocabulary.",
+            "The smallest case of the check is “tie” with the vocabulary “ ti”, “tie”. Write down "
+            "the trigrams of “ tie ” by hand: “ ti”, “tie”, “ie ”. Which of them count?",
             "Entry (i, j) is the number of times trigram j occurs in text i, divided by the root "
             "of the sum of the squares of row i.",
             "A list has .count(). np.linalg.norm with axis=1 and keepdims=True gives the lengths; "

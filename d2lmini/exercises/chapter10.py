@@ -219,6 +219,25 @@ def _wrong(threshold: float, scores: Array, inside: Array) -> float:
     return float(((scores >= threshold) != inside).sum())
 
 
+def _rates(threshold: float, scores: Array, inside: Array) -> float:
+    """Add two rates, as the chapter does."""
+    missed, answered = scores[inside] < threshold, scores[~inside] >= threshold
+    return float(sum(wrong.sum() / max(1, wrong.size) for wrong in (missed, answered)))
+
+
+def _on_a_grid(
+    count: Callable[[float, Array, Array], float],
+) -> Callable[[Array, Array, Array, Array], tuple[float, float]]:
+    def chosen(
+        scores: Array, inside: Array, other_scores: Array, other_inside: Array
+    ) -> tuple[float, float]:
+        tried = np.linspace(0, 1, 101)
+        wrong = [count(t, scores, inside) for t in tried]
+        return _judged(float(tried[np.argmin(wrong)]), other_scores, other_inside)
+
+    return chosen
+
+
 def _threshold(
     scores: Array,
     inside: Array,
@@ -309,7 +328,7 @@ def _threshold_cases() -> list[Case]:
         (*case([0.9], [0.4]), *case([0.8, 0.95], [0.3])),
         (*case([0.9], [0.4, 0.95]), *case([0.8, 0.5], [0.92])),
         (*case([0.91, 0.62], [0.35, 0.7, 0.2]), *case([0.62, 0.5], [0.1, 0.66])),
-        (*case([0.5, 0.6, 0.72, 0.8], [0.3, 0.75]), *case([0.55, 0.7, 0.35], [0.4])),
+        (*case([0.3, 0.4, 0.75, 0.8], [0.6]), *case([0.55, 0.7, 0.35], [0.4])),
         (*case([0.2, 0.82, 0.95], [0.4, 0.5, 0.64]), *case([0.25, 0.9], [0.3, 0.7, 0.85])),
         (*case([-0.2, 0.1], [-0.6, -1.2, 0.05]), *case([-0.15, 0.3], [-0.3, -0.9])),
         (*case([1.85, 1.4, 1.52], [1.2, -0.5, 1.6]), *case([1.3, 1.66], [0.9, -2])),
@@ -326,8 +345,8 @@ register(
         "queries, and inside (n,) tells of each whether its name is in the store. A query is "
         "answered if its score is at least the threshold; it should be if its name is inside. Of "
         "these n scores take as threshold the one with the fewest wrong decisions, the smallest if "
-        "there are several. Return it, and the share of wrong decisions that it makes on "
-        "other_scores (m,) with other_inside (m,).",
+        "there are several. (Count decisions, and add no rates.) Return it, and "
+        "the share of wrong decisions that it makes on other_scores (m,) with other_inside (m,).",
         returns={"threshold": "()", "wrong": "()"},
         reference=_chosen,
         cases=_threshold_cases,
@@ -354,6 +373,14 @@ register(
                 "between",
                 "You tried numbers between the scores. The threshold is one of the scores.",
                 _between,
+                also=(_on_a_grid(_wrong),),
+            ),
+            Mistake(
+                "rates",
+                "You added two rates, as the chapter does. Here each wrong decision counts the "
+                "same, a name's or a stranger's, and the threshold is one of the scores.",
+                _with(count=_rates),
+                also=(_on_a_grid(_rates),),
             ),
             Mistake(
                 "edge",
@@ -565,9 +592,9 @@ register(
         minutes=25,
         task="Test an encoder that somebody else has written. encode(a list of k names) gives "
         "(k, d). Return (k, 3), three numbers for each name: how far its vector is from the one "
-        "that it gets alone in a list; how far from the vector of its letters in reverse order, "
-        "with all other names reversed as well; and how far its length is from 1. A distance is "
-        "the length of the difference.",
+        "that it gets alone in a list; how far its vector moves if the letters of every name in "
+        "the list are reversed; and how far its length is from 1. A distance is the length of the "
+        "difference.",
         returns={"measured": "(names, 3)"},
         reference=_measured,
         cases=lambda: [

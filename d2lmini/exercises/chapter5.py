@@ -748,16 +748,16 @@ def _many_heads(
 ) -> Callable[[int, int], Any]:
     """Return what builds a module of several heads that does `attend(query, key, value)`."""
 
-    def build(embed_dim: int, num_heads: int) -> Any:
+    def build(d_model: int, num_heads: int) -> Any:
         from d2lmini._torch import Tensor, nn
 
         class Heads(nn.Module):
             def __init__(self) -> None:
                 super().__init__()
-                self.w_q = nn.Linear(embed_dim, embed_dim, bias=bias)
-                self.w_k = nn.Linear(embed_dim, embed_dim, bias=bias)
-                self.w_v = nn.Linear(embed_dim, embed_dim, bias=bias)
-                self.w_o = nn.Linear(embed_dim, embed_dim, bias=bias)
+                self.w_q = nn.Linear(d_model, d_model, bias=bias)
+                self.w_k = nn.Linear(d_model, d_model, bias=bias)
+                self.w_v = nn.Linear(d_model, d_model, bias=bias)
+                self.w_o = nn.Linear(d_model, d_model, bias=bias)
 
             def forward(self, x: Tensor) -> Tensor:
                 batch, n, _ = x.shape
@@ -819,9 +819,9 @@ register(
         difficulty="hard",
         minutes=30,
         task="Causal multi-head self-attention as a module: no token sees a later one. Its "
-        "parameters are four nn.Linear without bias from embed_dim to embed_dim, called w_q, w_k, "
-        "w_v and w_o. forward(x) takes (batch, n, embed_dim) and returns the same shape.",
-        returns={"output": "(batch, tokens, embed_dim)"},
+        "parameters are four nn.Linear without bias from d_model to d_model, called w_q, w_k, "
+        "w_v and w_o. forward(x) takes (batch, n, d_model) and returns the same shape.",
+        returns={"output": "(batch, tokens, d_model)"},
         reference=_reference_heads,
         cases=_many_heads_cases,
         call=call_with_the_weights_of(_reference_heads),
@@ -878,7 +878,7 @@ register(
             ),
             Mistake(
                 "scale-all-heads",
-                "You divided by √embed_dim. Each head compares vectors of length embed_dim / "
+                "You divided by √d_model. Each head compares vectors of length d_model / "
                 "num_heads.",
                 _many_heads(
                     lambda query, key, value: (
@@ -937,15 +937,15 @@ from torch import nn
 
 
 class CausalHeads(nn.Module):
-    def __init__(self, embed_dim, num_heads):
+    def __init__(self, d_model, num_heads):
         super().__init__()
         self.num_heads = num_heads
-        self.w_q = nn.Linear(embed_dim, embed_dim, bias=False)
-        self.w_k = nn.Linear(embed_dim, embed_dim, bias=False)
-        self.w_v = nn.Linear(embed_dim, embed_dim, bias=False)
-        self.w_o = nn.Linear(embed_dim, embed_dim, bias=False)
+        self.w_q = nn.Linear(d_model, d_model, bias=False)
+        self.w_k = nn.Linear(d_model, d_model, bias=False)
+        self.w_v = nn.Linear(d_model, d_model, bias=False)
+        self.w_o = nn.Linear(d_model, d_model, bias=False)
 
-    def split(self, x):  # (batch, n, embed_dim) -> (batch, heads, n, d)
+    def split(self, x):  # (batch, n, d_model) -> (batch, heads, n, d)
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
 
     def forward(self, x):

@@ -13,7 +13,7 @@ from d2lmini.plotting._legible import isolated, quoted
 
 DESCRIBED = 8  # panels that get a sentence each
 LISTED = 8  # queries whose strongest key is named
-TABLED = 144  # cells that are listed as numbers
+TABLED = 288  # cells that are listed as numbers
 VERY_LARGE = 1e6  # numbers from here on are written with a power of 10
 EQUAL = 0.005  # numbers closer than this look the same with two decimals
 
@@ -77,13 +77,15 @@ def describe(values: Floats, visible: Bools, words: Words) -> str:
     low, high = (rounded(float(end), largest) for end in (seen.min(), seen.max()))
     asked = "quer" in words.ylabel.lower() or "key" in words.xlabel.lower()
     sides = ("query", "key") if asked else ("row", "column")
+    if asked and words.ylabel and "quer" not in words.ylabel.lower():
+        sides = (words.ylabel.lower(), "key")  # a row for each head, or for each score
     sentences = [f"{what}, " + (f"from {low} to {high}." if low != high else f"all {low}.")]
     for row, column in list(np.ndindex(rows, columns))[:DESCRIBED]:
         panel = values[row, column], visible[row, column]
         said = describe_panel(*panel, words.yticks, words.xticks, sides=sides)
         if panels == 1 and low == high and said.startswith("uniform"):
             continue
-        name = ", ".join(filter(None, [_row_title(words, row), _title(words, row, column)]))
+        name = _panel_name(words, row, column)
         if panels > 1:
             sentences.append(f"{name or f'Panel {row * columns + column + 1}'}: {said}.")
         else:
@@ -91,8 +93,7 @@ def describe(values: Floats, visible: Bools, words: Words) -> str:
     if panels > DESCRIBED:
         at = np.unravel_index(np.argmax(np.where(visible, values.round(6), -np.inf)), values.shape)
         row, column, query, key = (int(i) for i in at)
-        place = ", ".join(filter(None, [_row_title(words, row), _title(words, row, column)]))
-        place = place or f"panel {row * columns + column + 1}"
+        place = _panel_name(words, row, column) or f"panel {row * columns + column + 1}"
         sentences.append(
             f"{panels - DESCRIBED} more panels. The largest value of all is in {place}, at "
             f"{_place((query, key), words.yticks, words.xticks, sides)}."
@@ -100,15 +101,13 @@ def describe(values: Floats, visible: Bools, words: Words) -> str:
     return " ".join(sentences)
 
 
-def _row_title(words: Words, row: int) -> str:
-    return isolated(words.row_titles[row].replace("\n", " ")) if words.row_titles else ""
-
-
-def _title(words: Words, row: int, column: int) -> str:
-    title = words.titles[row][column]
-    if not title and row and words.titles[0][column] and not any(map(any, words.titles[1:])):
-        title = words.titles[0][column]  # one title for the column
-    return isolated(title.replace("\n", " "))
+def _panel_name(words: Words, row: int, column: int) -> str:
+    """Return what stands beside and above a panel."""
+    beside = words.row_titles[row] if words.row_titles else ""
+    above = words.titles[row][column]
+    if not above and row and words.titles[0][column] and not any(map(any, words.titles[1:])):
+        above = words.titles[0][column]  # one title for the column
+    return ", ".join(isolated(each.replace("\n", " ")) for each in (beside, above) if each)
 
 
 def describe_panel(
@@ -210,14 +209,23 @@ def _strongest(row: Floats, query: str, keys: Sequence[str] | None) -> str:
 
 
 def numbers_table(values: Floats, visible: Bools, words: Words) -> str:
-    """Return a folded table of the numbers, for one small panel; nothing for others."""
-    if words.shape[:2] != (1, 1) or visible[0, 0].size > TABLED:
+    """Return folded tables of the numbers, one for each of a few small panels; else nothing."""
+    if visible.size > TABLED:
         return ""
-    panel, shown = values[0, 0].round(6), visible[0, 0]
+    tables = "".join(
+        _table(values[at].round(6), visible[at], words, _panel_name(words, *at))
+        for at in np.ndindex(*words.shape[:2])
+    )
+    return f"<details><summary>Show the numbers</summary>{tables}</details>"
+
+
+def _table(panel: Floats, shown: Bools, words: Words, name: str) -> str:
+    """Return a table of the numbers of a panel."""
     queries, keys = panel.shape
     heads = words.xticks or [str(k) for k in range(keys)]
     sides = words.yticks or [str(q) for q in range(queries)]
-    caption = "Rows: {}. Columns: {}.".format(
+    caption = f"{isolated(name)}. " if name else ""
+    caption += "Rows: {}. Columns: {}.".format(
         isolated(words.ylabel or "queries"), isolated(words.xlabel or "keys")
     )
     head = "".join(f'<th scope="col">{escape(key)}</th>' for key in heads)
@@ -231,7 +239,6 @@ def numbers_table(values: Floats, visible: Bools, words: Words) -> str:
         for q in range(queries)
     )
     return (
-        "<details><summary>Show the numbers</summary>"
         f"<table><caption>{escape(caption)}</caption>"
-        f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></details>"
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
     )

@@ -27,7 +27,7 @@ from d2lmini.plotting._heatmap_layout import (
     Words,
 )
 from d2lmini.plotting._inputs import Bools, Floats
-from d2lmini.plotting._text import points
+from d2lmini.plotting._text import points, put_in_middle
 from d2lmini.plotting.theme import COLORS, PALETTES, PNG_DPI, contrast, hatch_color, luminance
 
 READABLE = 4.5  # WCAG 2: contrast of text
@@ -180,12 +180,7 @@ def _write_numbers(
     grounds = cmap(np.asarray(picture.scale(values[visible])))[:, :3].round(6)
     for (query, key), text, ground in zip(np.argwhere(visible), texts, grounds, strict=True):
         color = readable_on(tuple(ground.tolist()), dimmed=abs(values[query, key]) < 0.005)
-        style: dict[str, Any] = {
-            "ha": "center",
-            "va": "center_baseline",
-            "fontsize": points(NUMBER),
-        }
-        ax.text(key, query, text, color=color, parse_math=False, **style)
+        put_in_middle(ax, key, query, text, size=points(NUMBER), color=color, parse_math=False)
 
 
 @lru_cache(maxsize=1024)

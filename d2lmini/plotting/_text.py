@@ -9,15 +9,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 import matplotlib
 from matplotlib import font_manager
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ft2font import FT2Font
 from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
+from matplotlib.transforms import ScaledTranslation
 
 from d2lmini.plotting.theme import BOOK_FACE, FACE, Face
 
 LINE = 1.25 / 72  # inches of height for each point of size
+CAPITAL = 0.73  # height of capitals and digits in DejaVu Sans, as a share of the size
 
 
 class Size(NamedTuple):
@@ -112,6 +115,15 @@ def _text_width(text: str, size: float, bold: bool, formula: bool, face: Face) -
     with warnings.catch_warnings():  # a glyph that the font lacks warns when it is drawn
         warnings.simplefilter("ignore")
         return float(text_to_path.get_text_width_height_descent(text, font, formula)[0]) / 72
+
+
+def put_in_middle(
+    ax: Axes, x: float, y: float, line: str, *, size: float, align: str = "center", **style: Any
+) -> Text:
+    """Write a line whose capitals and digits have their middle at a place, whatever hangs below."""
+    lower = ScaledTranslation(0, -CAPITAL * size / 2 / 72, ax.figure.dpi_scale_trans)
+    place = ax.transData + lower
+    return ax.text(x, y, line, ha=align, va="baseline", fontsize=size, transform=place, **style)
 
 
 def block_width(text: str, size: AnySize) -> float:

@@ -13,11 +13,13 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
+from matplotlib.colors import to_hex
 from matplotlib.patches import Arc, FancyArrowPatch, FancyBboxPatch, Rectangle
 
+from d2lmini.plotting._dark_maps import weight_map
 from d2lmini.plotting._legible import legible
-from d2lmini.plotting._text import text_width
-from d2lmini.plotting.theme import COLORS, hatch_color, tint
+from d2lmini.plotting._text import put_in_middle, text_width
+from d2lmini.plotting.theme import COLORS, hatch_color, page_theme, tint
 
 __all__ = ["Diagram", "Part"]
 
@@ -32,7 +34,9 @@ LINE = 1.3 / 72  # inches from line to line for each point of size
 PITCH, CELL = 0.4, 0.34  # inches from cell to cell in a column, and a cell's height
 ROUND = 0.06  # inches: radius of a corner
 SPACE = 0.07  # inches between a thing and the words about it
+THICK = 2.0  # points: a thicker line has no head
 GROUND = 0.1  # the share of its colour in the ground of a box
+FLOW = 0.55  # the share of its colour in what flows
 
 
 @dataclass(frozen=True)
@@ -259,7 +263,7 @@ class Diagram:
         length: float = 0.9,
         decimals: int = 2,
     ) -> Part:
-        """Draw weights as horizontal bars below one another, with their numbers at the right.
+        """Draw weights as horizontal bars below one another, with their numbers at their ends.
 
         A bar of full length is 1, or the largest value above 1. Bars stand beside the boxes of
         `cells`.
@@ -293,11 +297,11 @@ class Diagram:
         for i, (x, y) in enumerate(_spread(center, len(numbers), PITCH, down=True)):
             self._inside(left, left + length + room, y - thick / 2, y + thick / 2, "bars")
             self._block((left - 0.01, y - thick / 2), 0.01, thick, COLORS["muted"])  # where 0 is
-            if numbers[i] > 0:
-                wide = length * numbers[i] / scale
+            wide = length * numbers[i] / scale
+            if wide > 0:
                 self._block((left, y - thick / 2), wide, thick, COLORS["weight"])
-            place = left + length + room
-            self._put((place, y), texts[i], color=COLORS["ink"], size=TEXT, align="right")
+            ink = COLORS["ink" if float(texts[i]) else "muted"]
+            self._put((left + wide + SPACE, y), texts[i], color=ink, size=TEXT, align="left")
             rows.append(Part((x, y), length + room, CELL))
         tall = (len(rows) - 1) * PITCH + CELL
         whole = Part(center, length + room, tall, tuple(rows))
@@ -330,7 +334,8 @@ class Diagram:
         name, shape : str
             What stands above, in the colour of the kind, and below.
         values : array, shape (rows, columns), optional
-            None below 0; the largest, at least 1, has the strongest colour.
+            None below 0; the largest, at least 1, has the strongest colour. Weights have the
+            colours of a heatmap.
         mask : boolean array, shape (rows, columns), optional
             Cells where it is False are hatched and have no colour.
         cell : float or (float, float), optional
@@ -356,8 +361,13 @@ class Diagram:
         for i in range(size[0]):
             row = []
             for j in range(size[1]):
-                share = 0.16 if table is None else 0.04 + 0.4 * table[i, j] / largest
-                ground = tint(color, share) if may[i, j] else tint(COLORS["ink"], 0.03)
+                if not may[i, j]:
+                    ground = tint(COLORS["ink"], 0.03)
+                elif table is not None and kind == "weight":
+                    ground = to_hex(weight_map(page_theme())(table[i, j] / largest))
+                else:
+                    share = 0.16 if table is None else 0.04 + 0.4 * table[i, j] / largest
+                    ground = tint(color, share)
                 corner = (left + j * wide, top - (i + 1) * tall)
                 hatch = None if may[i, j] else "////"
                 self._cell(corner, wide, tall, ground, color, hatch)
@@ -432,7 +442,7 @@ class Diagram:
         dashed: bool = False,
         line: float = 1.2,
     ) -> None:
-        """Draw an arrow that ends a little before what it points to.
+        """Draw an arrow that ends a little before what it points to, or a thick line to it.
 
         Parameters
         ----------
@@ -451,7 +461,8 @@ class Diagram:
         dashed : bool
             Whether the line is dashed.
         line : float
-            How thick the line is, in points: such as 0.6 + 3 * weight. The head grows with it.
+            How thick the line is, in points: such as 0.6 + 3 * weight. Above 2 it is a line that
+            begins and ends at both things and has no head.
         """
         dx, dy = end[0] - start[0], end[1] - start[1]
         way = math.hypot(dx, dy)
@@ -460,15 +471,17 @@ class Diagram:
         if not 0 < line <= 6:
             raise ValueError(f"line must be above 0 and at most 6 points; got {line}")
         color = _color(kind) if kind else tint(COLORS["ink"], 0.75)
+        thick = line > THICK
         arrow = FancyArrowPatch(
             start,
             end,
-            arrowstyle="-|>,head_length=4.5,head_width=2.2",
+            arrowstyle="-" if thick else "-|>,head_length=4.5,head_width=2.2",
             mutation_scale=max(0.8, (1 + line / 1.2) / 2),
             connectionstyle=f"arc3,rad={bend}",
-            shrinkA=3,
-            shrinkB=3,
+            shrinkA=0 if thick else 3,
+            shrinkB=0 if thick else 3,
             linewidth=line,
+            capstyle="butt",
             color=color,
             joinstyle="miter",
             linestyle=(0, (3, 2)) if dashed else "-",
@@ -484,6 +497,34 @@ class Diagram:
         normal = right if side == "right" else (-right[0], -right[1])
         bulge = max(0.0, (bend if side == "right" else -bend) * way / 2)
         self._put_beside(_between(start, end), normal, bulge + 0.05, words, _color(kind), SMALL)
+
+    def flow(self, start: Point, end: Point, *, thick: float, kind: Kind = "value") -> None:
+        """Draw a band that leaves to the right or left and arrives so: a value on its way.
+
+        It has no head. Where several arrive, one above another, their thicknesses add up.
+
+        Parameters
+        ----------
+        start, end : (float, float)
+            The middles of its two ends, in inches, not above one another.
+        thick : float
+            In inches, such as 0.2 * weight.
+        kind : str
+            Gives the colour.
+        """
+        if start[0] == end[0] or not thick > 0:
+            raise ValueError(
+                f"a flow needs a way to the side and some thickness; got {start} to "
+                f"{end}, {thick:g} thick"
+            )
+        along = np.linspace(0, 1, 33)
+        steep = 6 * along * (1 - along) * (end[1] - start[1]) / (end[0] - start[0])
+        x = start[0] + (end[0] - start[0]) * along
+        y = start[1] + (end[1] - start[1]) * along**2 * (3 - 2 * along)
+        across = np.array([-steep, np.ones(33)]) / np.hypot(steep, 1) * thick / 2
+        upper, lower = np.array([x, y]) + across, np.array([x, y]) - across
+        band = np.concatenate([upper.T, lower.T[::-1]])
+        self.ax.fill(*band.T, color=tint(_color(kind), FLOW), linewidth=0)
 
     def bracket(
         self, start: Point, end: Point, label: str = "", *, kind: Kind = None, depth: float = 0.08
@@ -639,18 +680,12 @@ class Diagram:
             what = repr(words)
             self._inside(part.left[0], part.right[0], part.bottom[1], part.top[1], what)
             style: dict[str, Any] = {"fontweight": "bold"} if bold else {}
-            self.ax.text(
-                *place,
-                words,
-                ha=align,
-                va="center_baseline" if "\n" not in words else "center",
-                multialignment=align,
-                fontsize=size,
-                color=color,
-                linespacing=1.25,
-                zorder=4,
-                **style,
-            )
+            lines = words.split("\n")
+            for line, (x, y) in zip(
+                lines, _spread(place, len(lines), LINE * size, down=True), strict=True
+            ):
+                style |= {"size": size, "align": align, "color": color, "zorder": 4}
+                put_in_middle(self.ax, x, y, line, **style)
         return part
 
     def _put_beside(

@@ -3,10 +3,18 @@
 for (const root of document.querySelectorAll(".d2lmini-explorer:not([data-ready])")) {
   root.dataset.ready = "";
   root.querySelector(".d2lmini-still")?.remove();
-  const { scores, visible, queries, keys, dimension, sequence } = JSON.parse(root.dataset.explorer);
+  const { scores, visible, queries, keys, dimension, sequence, query } = JSON.parse(root.dataset.explorer);
   const cells = [...root.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")]);
-  const remark = root.querySelector("[role=status]");
-  const two = (x) => x.toFixed(2);
+  // The remark is seen at once, and heard when the reader rests.
+  const remark = root.querySelector(".d2lmini-remark"), heard = document.createElement("p");
+  heard.className = "d2lmini-heard";
+  heard.setAttribute("role", "status");
+  remark.after(heard);
+  let waiting;
+  const two = (weight) => { // as Python: a tie goes to the even digit
+    const x = Number(weight.toFixed(9));
+    return (Math.abs((8 * x) % 2) === 1 ? Math.round(50 * x) / 50 : x).toFixed(2);
+  };
 
   const controls = document.createElement("div");
   controls.className = "d2lmini-controls";
@@ -21,6 +29,7 @@ for (const root of document.querySelectorAll(".d2lmini-explorer:not([data-ready]
   const shown = document.createElement("span");
   const slider = control("range", "temperature", { min: -1, max: 1, step: 0.05, value: 0 });
   slider.after(shown);
+  slider.setAttribute("aria-label", "temperature"); // its value is said by itself
   const scaled = dimension && control("checkbox", `divide by √${dimension}`, { checked: true });
   const causal = sequence && control("checkbox", "causal mask", {});
   remark.before(controls);
@@ -28,7 +37,7 @@ for (const root of document.querySelectorAll(".d2lmini-explorer:not([data-ready]
   for (const own of root.querySelectorAll("input, [tabindex]")) own.dataset.lmSuppressShortcuts = "";
   update();
 
-  function update() {
+  function update(event) {
     const temperature = 10 ** slider.valueAsNumber;
     const divisor = temperature * (scaled?.checked ? Math.sqrt(dimension) : 1);
     shown.textContent = two(temperature);
@@ -43,7 +52,7 @@ for (const root of document.querySelectorAll(".d2lmini-explorer:not([data-ready]
       const sum = powers.reduce((a, b) => a + b, 0);
       const weights = powers.map((power) => (sum ? power / sum : 0));
       const count = may.filter(Boolean).length;
-      if (count > 1) {
+      if (count > 1 && (query ?? i) === i) {
         const largest = Math.max(...weights);
         oneHot &&= largest >= 0.99;
         even &&= largest <= 1.1 / count;
@@ -63,5 +72,7 @@ for (const root of document.querySelectorAll(".d2lmini-explorer:not([data-ready]
       else if (even) said.push("Nearly uniform: each output is close to the plain average of the values.");
     }
     remark.textContent = said.join(" ") || "No query has a choice.";
+    clearTimeout(waiting);
+    if (event) waiting = setTimeout(() => { heard.textContent = remark.textContent; }, 800);
   }
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from d2lmini._checks import position
 from d2lmini._terminal import for_terminal
 from d2lmini.plotting import _inputs as inputs
 from d2lmini.plotting._inputs import Bools, Floats
@@ -42,6 +43,8 @@ class AttentionExplorer:
         they are taken as they are.
     mask : boolean array, shape (n, m), or "causal", optional
         True = may attend; holds whatever the reader does.
+    query : int, optional
+        The position of the query that the remark is about; without it the remark is about all.
 
     Attributes
     ----------
@@ -56,7 +59,7 @@ class AttentionExplorer:
         If an argument is of the wrong kind.
     ValueError
         If `scores` is not one matrix or has more than 16 rows or columns, the labels do not match,
-        or the dimension is not positive.
+        the dimension is not positive, or there is no such query.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class AttentionExplorer:
         *,
         dimension: int | None = None,
         mask: Any = None,
+        query: int | None = None,
     ) -> None:
         values, visible = inputs.read_matrices(scores, "scores")
         if values.shape[:2] != (1, 1):
@@ -94,6 +98,7 @@ class AttentionExplorer:
         sides = inputs.read_sides(queries, queries if keys is None else keys, (n, m))
         self._queries, self._keys = (tokens or [] for tokens in sides)
         self._sequence = keys is None  # only within one sequence is a key later than a query
+        self._query = None if query is None else position("query", query, n)
         self._dimension = None if dimension is None else int(dimension)
         self.weights: Floats = masked_softmax(
             self._scores / math.sqrt(dimension or 1), self._visible
@@ -103,6 +108,8 @@ class AttentionExplorer:
     def _remark(self) -> str:
         counts = self._visible.sum(axis=1)
         free = counts > 1
+        if self._query is not None:
+            free &= np.arange(len(counts)) == self._query
         if not free.any():
             return "No query has a choice."
         weights = np.where(free[:, None], self.weights.round(9), -1.0)
@@ -163,6 +170,7 @@ class AttentionExplorer:
                 "queries": list(map(isolated, self._queries)),
                 "keys": list(map(isolated, self._keys)),
                 "dimension": self._dimension,
+                "query": self._query,
                 "sequence": self._sequence,
             },
             ensure_ascii=False,
@@ -171,9 +179,9 @@ class AttentionExplorer:
         return (
             f'<div class="d2lmini-explorer d2lmini-table" data-explorer="{escape(data)}">'
             f"{table_style()}"
-            '<div class="d2lmini-scroll" tabindex="0" role="group" aria-label="Attention weights">'
+            '<div class="d2lmini-scroll" tabindex="0" role="group" aria-label="Weights">'
             "<table><caption>Attention weights (rows: queries, columns: keys)"
             f"</caption><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-            f'</table></div><p role="status">{escape(self.remark)}</p>'
+            f'</table></div><p class="d2lmini-remark">{escape(self.remark)}</p>'
             f"{STILL}{script('explorer.mjs')}</div>"
         )

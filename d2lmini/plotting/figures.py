@@ -52,8 +52,9 @@ def show_figure(
     alt : str
         The description for those who do not see the picture: what it shows, with its numbers.
     width, height : float
-        In inches. A page of the book shows a figure from 5.1 on as wide as its text, a phone all;
-        words have the size of all words in figures there, so what is close together here may meet.
+        In inches. A page of the book shows a figure from 5.1 on as wide as its text, one of 7.37
+        that has a size for a phone as wide as text and margin, and a phone all; words have the
+        size of all words in figures there, so what is close together here may meet.
     rows, columns : int
         How many panels. The function gets one `matplotlib.axes.Axes` for each, in reading order.
     sharex, sharey : bool
@@ -64,8 +65,8 @@ def show_figure(
         Whether to draw on an empty sheet instead of axes: the one panel fills the figure, has no
         frame, and is measured in inches from the lower left corner. For diagrams.
     phone : (float, float), optional
-        Width and height of a canvas for a page on a phone, where what stands side by side may be
-        stacked. The function is called for it too; ``ax.get_xlim()[1]`` is how wide its sheet is.
+        Width and height for a page on a phone, where panels stand below one another. The function
+        is called for it too; of a canvas, ``ax.get_xlim()[1]`` is how wide the sheet is.
     show : bool
         Whether to put the figure on the page now, if this runs in a notebook.
 
@@ -80,9 +81,9 @@ def show_figure(
     TypeError
         If `alt` is missing or no string, or the function does not take one argument for each panel.
     ValueError
-        If `alt` is empty; if a size is not positive; if a canvas is to have several panels, or
-        what is no canvas a size for a phone; if the function draws with ``matplotlib.pyplot``,
-        which knows nothing of the axes that it is given.
+        If `alt` is empty; if a size is not positive; if a canvas is to have several panels; if
+        the function draws with ``matplotlib.pyplot``, which knows nothing of the axes that it is
+        given.
 
     Examples
     --------
@@ -98,8 +99,6 @@ def show_figure(
     described = read_alt(alt)
     if described is None:
         raise TypeError("alt must be a string; got NoneType")
-    if phone and not canvas:
-        raise ValueError("phone is the size of a canvas; give canvas=True with it")
     of_phone = zip(("width of phone", "height of phone"), phone or (), strict=bool(phone))
     for name, size in (("width", width), ("height", height), *of_phone):
         if not (math.isfinite(size) and 0 < size <= 100):
@@ -110,26 +109,30 @@ def show_figure(
     if canvas and rows * columns > 1:
         raise ValueError(f"a canvas is one panel; got {rows} rows and {columns} columns")
 
-    def empty() -> tuple[Figure, np.ndarray[Any, Any]]:
+    def empty(
+        size: tuple[float, float] = (width, height), *, stacked: bool = False
+    ) -> tuple[Figure, np.ndarray[Any, Any]]:
         if canvas:
-            return sheet(width, height)
-        figure = Figure(figsize=(width, height))
+            return sheet(*size)
+        figure = Figure(figsize=size)
         FigureCanvasAgg(figure)
         return figure, figure.subplots(
-            rows,
-            columns,
+            rows * columns if stacked else rows,
+            1 if stacked else columns,
             squeeze=False,
             sharex=sharex,
             sharey=sharey,
-            width_ratios=width_ratios,
-            height_ratios=height_ratios,
+            width_ratios=None if stacked else width_ratios,
+            height_ratios=None if stacked else height_ratios,
         )
 
     def decorate(draw: Callable[..., Any]) -> Shown:
         _check_arguments(draw, rows * columns)
 
         def narrow() -> Shown | None:
-            return draw_twice(draw, lambda: sheet(*phone), described) if phone else None
+            if not phone:
+                return None
+            return draw_twice(draw, lambda: empty(phone, stacked=True), described)
 
         shown = draw_twice(draw, empty, described, narrow=narrow)
         for theme in PALETTES:  # at once: what the function looks up may be another thing later

@@ -161,9 +161,9 @@ def show_heatmaps(
     Notes
     -----
     Cells are square, except that a long thin matrix is stretched until its short side can be seen.
-    The picture is drawn for a light page and for a dark one; a folded table with the numbers of one
-    small panel follows it. The description names what is there: an identity, a uniform matrix, a
-    causal mask, the strongest key of each query, keys that are equally strong.
+    The picture is drawn for a light page and for a dark one; folded tables with the numbers of a
+    few small panels follow it. The description names what is there: an identity, a uniform matrix,
+    a causal mask, the strongest key of each query, keys that are equally strong.
     The argument order is that of ``d2l.show_heatmaps`` (Zhang et al., 2023).
 
     Examples

@@ -17,7 +17,15 @@ from d2lmini.plotting._describe import describe_panel, true_minus
 from d2lmini.plotting._inputs import Bools, Floats, RowSumWarning
 from d2lmini.plotting._legible import quoted
 from d2lmini.plotting._panels import read_panels
-from d2lmini.plotting._text import LINE, Size, points, read_face, shortened, text_width
+from d2lmini.plotting._text import (
+    LINE,
+    Size,
+    points,
+    put_in_middle,
+    read_face,
+    shortened,
+    text_width,
+)
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import COLORS, drawing_in
@@ -168,15 +176,9 @@ def show_attention_lines(
                 for key, y in enumerate(rows[1]):
                     text = f"{shares[query, key]:.2f}" if visible[query, key] else "–"
                     strong = shares[query, key] >= FAINTEST
-                    ax.text(
-                        width - EDGE,
-                        y,
-                        text,
-                        ha="right",
-                        va="center_baseline",
-                        fontsize=points(NUMBER),
-                        color=COLORS["ink" if strong else "muted"],
-                    )
+                    color = COLORS["ink" if strong else "muted"]
+                    size = points(NUMBER)
+                    put_in_middle(ax, width - EDGE, y, text, size=size, align="right", color=color)
 
         shown = draw_twice(
             draw,
@@ -231,16 +233,17 @@ def _write(
     chosen: int | None = None,
 ) -> None:
     """Write the tokens of one side under what they are."""
-    style: dict[str, Any] = {"ha": side, "va": "center_baseline", "parse_math": False}
+    style: dict[str, Any] = {"align": side, "parse_math": False}
     head = {"query": "queries", "key": "keys"}[color]
-    ax.text(*at, head, fontsize=points(HEAD), color=COLORS[color], style="italic", **style)
+    put_in_middle(ax, *at, head, size=points(HEAD), color=COLORS[color], style="italic", **style)
     for i, (token, y) in enumerate(zip(tokens, rows, strict=True)):
         quiet = chosen is not None and i != chosen
-        ax.text(
+        put_in_middle(
+            ax,
             at[0],
             y,
             token,
-            fontsize=points(TOKEN),
+            size=points(TOKEN),
             color=COLORS["muted" if quiet else color],
             fontweight="bold" if i == chosen else "normal",
             **style,

@@ -94,6 +94,11 @@ serve for text as well, and the five stay distinct for readers without one kind 
 """
 
 
+def page_theme() -> str:
+    """Return the page that is drawn for, "light" or "dark"."""
+    return _theme.get()
+
+
 def hatch_color() -> str:
     """Return the colour of the lines over what is masked, on the page that is drawn for."""
     return HATCH[_theme.get()]

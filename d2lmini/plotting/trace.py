@@ -18,7 +18,7 @@ from d2lmini.plotting._describe import VERY_LARGE, true_minus, two_decimals
 from d2lmini.plotting._inputs import Floats
 from d2lmini.plotting._legible import isolated, quoted
 from d2lmini.plotting._tables import table_style
-from d2lmini.plotting._text import shortened, text_width
+from d2lmini.plotting._text import put_in_middle, shortened, text_width
 from d2lmini.plotting.figures import draw_twice, sheet
 from d2lmini.plotting.shown import Shown
 from d2lmini.plotting.theme import COLORS, MAX_WIDTH, tint
@@ -250,8 +250,7 @@ class AttentionTrace:
         names = f"<tr>{'<td></td>' * 5}{names}</tr>" if names else ""
         return (
             f'<div class="d2lmini-table d2lmini-trace">{table_style()}'
-            f'<div class="d2lmini-scroll" tabindex="0" role="group" '
-            f'aria-label="{escape(self._heading)}">'
+            '<div class="d2lmini-scroll" tabindex="0" role="group" aria-label="Ledger">'
             f"<table><caption>{escape(self._heading)}</caption>"
             f'<thead><tr><th scope="col">key</th>{"".join(heads)}</tr>{names}</thead>'
             f"<tbody>{''.join(body)}</tbody>"
@@ -302,7 +301,7 @@ class AttentionTrace:
                     place.cells + (j + 0.5) * place.wide,
                     shortened(name, place.wide, SHAPE),
                 )
-                _write(ax, middle, 1.11, short, "value", "center", fontsize=SHAPE)
+                _write(ax, middle, 1.11, short, "value", "center", size=SHAPE)
             for i, row in enumerate(self._rows()):
                 self._draw_row(ax, place, i, row, top + (i + 0.25) * ROW)
             y = top + (m + 0.55) * ROW
@@ -332,7 +331,7 @@ class AttentionTrace:
         return Places(side, column, bar, bar_length, cells, wide, width)
 
     def _draw_heads(self, ax: Axes, place: Places) -> None:
-        _write(ax, EDGE, 0.2, self._heading, "ink", "left", fontsize=TITLE)
+        _write(ax, EDGE, 0.2, self._heading, "ink", "left", size=TITLE)
         _write(ax, place.side, 0.53, "key", "key", "right", fontweight="bold")
         middles = [(place.side + (i + 1) * place.column, "right") for i in range(3)]
         middles.append((place.bar + (place.bar_length + 0.4) / 2, "center"))
@@ -342,9 +341,9 @@ class AttentionTrace:
             if where == "center":  # a narrow column under a wide heading
                 half = text_width(step.shape, SHAPE) / 2
                 x = min(x, place.width - EDGE - half)
-            _write(ax, x, 0.53, step.name, color, where, fontsize=HEAD, fontweight="bold")
-            _write(ax, x, 0.73, step.formula, "ink", where, fontsize=HEAD)
-            _write(ax, x, 0.91, step.shape, "muted", where, fontsize=SHAPE)
+            _write(ax, x, 0.53, step.name, color, where, size=HEAD, fontweight="bold")
+            _write(ax, x, 0.73, step.formula, "ink", where, size=HEAD)
+            _write(ax, x, 0.91, step.shape, "muted", where, size=SHAPE)
 
     def _draw_row(self, ax: Axes, place: Places, i: int, row: list[str], y: float) -> None:
         off = not self._may[i]
@@ -397,8 +396,8 @@ def _ground(share: float) -> str:
 
 
 def _write(ax: Axes, x: float, y: float, text: str, color: str, where: str, **style: Any) -> None:
-    usual: dict[str, Any] = {"fontsize": CELL, "va": "center_baseline", "parse_math": False}
-    ax.text(x, y, text, color=COLORS[color], ha=where, **usual | style)
+    usual: dict[str, Any] = {"size": CELL, "parse_math": False}
+    put_in_middle(ax, x, y, text, color=COLORS[color], align=where, **usual | style)
 
 
 def _line(ax: Axes, left: float, right: float, y: float) -> None:

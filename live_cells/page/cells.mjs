@@ -1,6 +1,6 @@
 // Brings the cells of a page to life: Run, Edit, Stop, Reset. Nothing is loaded before the first Run.
 // What the reader writes, and which exercises are solved, stays on this device (see kept.mjs).
-import { colour, editor } from "./editor.mjs";
+import { colour, editor, HINT } from "./editor.mjs";
 import { forget, hasRun, kept, keep, keptAnything, keptCode, lasts, noteRun } from "./kept.mjs";
 import { settings } from "./settings.mjs";
 
@@ -19,6 +19,7 @@ let shower = null;
 const withShow = (use) => { (shower ??= import(here("output.mjs")).catch(() => plainly)).then(use); };
 
 let worker = null;
+let told = false; // how one leaves an editor, said when somebody types for the first time
 let current = null; // the cell that runs, which may be one that another needs
 const waiting = []; // the cells that were asked for, the first of them running
 
@@ -57,7 +58,9 @@ class Cell {
     this.name = this.exercise ? named : `Code of cell ${number}`;
     this.out = make("div", { className: "live-output" });
     this.out.dataset.liveOutput = "";
-    this.out.setAttribute("aria-live", "polite");
+    if (!this.exercise) this.out.setAttribute("aria-live", "polite"); // its verdict is the status
+    this.outputIs = `Output of cell ${number}`;
+    root.querySelector(".cell_output:not(.shows-figure *)")?.setAttribute("aria-label", this.outputIs);
     const caption = root.querySelector("figcaption");
     if (caption) caption.before(this.out); else this.bar.after(this.out);
     for (let part = this.out.parentElement; part !== root; part = part.parentElement) part.classList.add("live-place");
@@ -71,8 +74,8 @@ class Cell {
   open() {
     this.area ??= editor(this.pre, this.code, {
       name: this.name,
-      explained: this !== live[0] && this !== live[1],
-      changed: () => this.changed(),
+      explained: this.exercise || live.filter((cell) => !cell.pre.closest("details")).indexOf(this) < 2,
+      changed: () => { this.changed(); if (!told) { told = true; this.say(HINT); } },
       run: (next) => { this.run(); if (next) this.next?.edit(); },
     });
     if (!this.area.closest("details")) { // the field is the stop before it, and says what it is
@@ -122,6 +125,7 @@ class Cell {
   clear() {
     this.pieces = [];
     this.out.replaceChildren();
+    for (const name of ["role", "aria-label"]) this.out.removeAttribute(name);
     this.root.classList.remove("live-shown");
   }
   say(text) { if (this.status.innerHTML !== text) this.status.innerHTML = text; }
@@ -145,6 +149,7 @@ class Cell {
   }
   put(piece) {
     this.root.classList.add("live-shown");
+    if (!this.exercise) Object.assign(this.out, { role: "group", ariaLabel: this.outputIs });
     withShow(({ show }) => show(this.out, piece, cellOf));
   }
   /** What the card of an exercise says, in a line. */
@@ -156,7 +161,8 @@ class Cell {
   end(state, text) {
     withShow(({ settle }) => settle());
     this.state = state;
-    this.say(this.verdict() ?? text);
+    const error = this.exercise && state === "error" && this.out.textContent.trim().split("\n").at(-1);
+    this.say(this.verdict() ?? (error ? make("i", {}, error).innerHTML : text));
     if (state === "done") noteRun();
     if (this.exercise && this.out.querySelector(".d2l-pass")) {
       keep((page) => { page.solved = [...new Set([...page.solved, this.id])]; });
@@ -261,6 +267,8 @@ function forgetAll() {
   sayWhatIsKept();
 }
 
+for (const out of document.querySelectorAll(".cell:not(.shows-figure) > .cell_output")) Object.assign(out, { role: "group", ariaLabel: "Output" });
+for (const { root } of cells.filter((cell) => cell.root.querySelector(".live-not"))) Object.assign(root, { role: "group", ariaLabel: "Code that needs PyTorch" });
 const live = cells.filter((cell) => cell.root.querySelector(".live-bar:not(.live-not)"));
 live.forEach((cell, place) => {
   cell.exercise = cell.root.querySelector(".d2l-todo") !== null;

@@ -4,7 +4,7 @@ const KEYWORDS = "and as assert async await break class continue def del elif el
 const CONSTANTS = ["True", "False", "None"];
 const BUILTINS = "abs all any bool dict enumerate filter float getattr hasattr input int isinstance len list map max min next object open print range repr reversed round set sorted str sum super tuple type zip Exception ValueError TypeError".split(" ");
 const WORD = /(#.*)|((?:[rbfu]{0,2})(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(@[\w.]+)|(\b\d[\w.]*(?:e[+-]\d+)?)|([A-Za-z_]\w*)/gi;
-const HINT = "Ctrl + Enter runs. Tab indents once you type, and leaves after Esc.";
+export const HINT = "Ctrl + Enter runs. Tab indents once you type, and leaves after Esc.";
 
 /** Colour code as the rest of the page is coloured. */
 export function colour(pre, code) {
@@ -30,7 +30,7 @@ export function editor(pre, code, { name, explained, changed, run }) {
   Object.assign(area, { value: code, rows: 1, spellcheck: false, wrap: "off", autocapitalize: "off", autocomplete: "off" });
   area.setAttribute("autocorrect", "off");
   area.setAttribute("aria-label", name);
-  if (!explained) area.setAttribute("aria-description", HINT);
+  if (explained) area.setAttribute("aria-description", HINT);
   const box = pre.closest(".highlight");
   box.classList.add("live-code");
   pre.before(area);
@@ -60,7 +60,12 @@ export function editor(pre, code, { name, explained, changed, run }) {
     area.setSelectionRange(from === to ? Math.max(start, from + text.length - old.length) : start, start + text.length);
   };
   area.addEventListener("input", () => { typing = true; colour(pre, area.value); changed(); });
-  area.addEventListener("focus", () => box.classList.add("live-typed"));
+  area.addEventListener("focus", () => {
+    box.classList.add("live-typed");
+    const bar = document.querySelector(".bar"), under = area.getBoundingClientRect().top - 8;
+    const below = bar && getComputedStyle(bar).position !== "static" ? bar.getBoundingClientRect().bottom : 0;
+    if (!typing && under < below) scrollBy(0, under - below); // by keyboard: what it is begins in sight
+  });
   area.addEventListener("pointerdown", () => { typing = true; });
   area.addEventListener("blur", () => { typing = false; });
   area.addEventListener("keydown", (event) => {

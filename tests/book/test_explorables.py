@@ -60,6 +60,13 @@ def compare(function, cases, expected):
             close(one if key is None else one[key], value)
 
 
+def test_numbers_are_rounded_as_python_rounds_them(rng):
+    numbers = [*np.arange(-40, 41) / 16, *rng.normal(0, 1, CASES), 8.345, 1.115, -0.001]
+    for digits in (0, 1, 2, 3):
+        wanted = [f"{round(x, digits) or 0.0:.{digits}f}".replace("-", "−") for x in numbers]
+        assert run("fixed", [[float(x), digits] for x in numbers]) == wanted
+
+
 def test_lookup(rng):
     score = d2lmini.dot_product_score
 
@@ -239,6 +246,65 @@ def test_a_page_reads_a_sentence_as_the_library_does(rng):
         wanted = layer.read(" ".join(words)).weights
         np.testing.assert_allclose(weights, wanted, atol=0.005)  # the file has 16 bits a number
         assert np.diag(wanted[2], -1).min() > 0.9, "the page says that head 1.3 looks one back"
+
+
+HEADS = {"output": [41.6], "weights": [[0.64]]}
+TILES = {"total": 2, "mixed": 18, "output": 9, "fade": 0.33}
+FIVE = [f"mistake {i}" for i in range(5)]
+LEVEL = [0.125] * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said", "unsaid"),
+    [  # what has been said wrongly
+        ("triangle", [[0.42, 0.16, 0.42], [2, 1, 2]], "by A and C equally", "near"),
+        ("triangle", [[0.9, 0.05, 0.05], [3, 0, -3], False, "0.87"], "fell to 0.87", "Lower"),
+        ("nile", [8.1, 1913, 850, 140, 130, True, None], "over decades", "forgotten"),
+        ("heads", [[0, 0], 1, HEADS, ["Alice"], [32], False], "not 32", "is enough"),
+        (
+            "heads",
+            [[0, 0], 1, {**HEADS, "output": [32.1]}, ["Alice"], [32], False],
+            "enough",
+            "er.",
+        ),
+        ("rotary", [1, 14, 1.149, 1.7, 1.15, False], "2 as well", "has changed"),
+        ("rotary", [3, 14, 1.149, 1.7, 1.15, True], "any other place", "Which distance"),
+        ("answered", ["!!!", FIVE, [0] * 8, LEVEL, 55, LEVEL], "no letters", "three letters"),
+        ("training", [40, 0.93, 0.9], "A diagonal shows", "begins"),
+        ("museum", ["", FIVE[0], [True] * 4, False, FIVE], "seen all five", "Choose"),
+        (
+            "museum",
+            ["width", FIVE[3], [False, *[True] * 3], False, FIVE],
+            "seen all five",
+            "other,",
+        ),
+        ("tiles", [2, 2, 2, TILES, True, True], "Every size", "Change"),
+        ("tiles", [1, 1, 4, TILES, True, True], "Every size", "Choose smaller"),
+    ],
+)
+def test_what_is_said_is_so(name, given, said, unsaid):
+    source = re.sub("(?m)^(export |import .*)", "", (FOLDER / f"{name}.mjs").read_text("utf8"))
+    words = js(f"(...given) => {{ {source}; return sentence(...given); }}", *given)
+    assert said in words and unsaid not in words
+
+
+def test_the_page_of_the_atlas_says_what_is_stored():
+    page = " ".join((ROOT / "chapters/atlas.md").read_text("utf8").split())
+    found, without = explorables.habits(), d2lmini.models.load_lookup().without_one
+    most, up = ((found[name] > 0.5).sum() for name in ("first", "up"))
+    weights = next(iter(explorables.stored().values())).weights
+    _, nearly, *_ = np.sort(without, axis=None)
+    assert without.argmin() == 9 and found["up"][1, 0] < 0.001 and nearly > 4 * without.min()
+    assert up == 8 and np.unravel_index(found["up"].argmax(), (30, 9)) == (18, 6)
+    for says in (
+        f"{most} of the 270 give more than half of their weight",
+        f'19.7, the model gives "by" {without[18, 6]:.3f}',
+        f'"by" gets {without[1, 0]:.3f}',
+        f"looks one back, with {weights[1, 0, -1, -2]:.2f}",
+        f"the previous token only {found['one'][1, 0]:.2f} on average",
+        f"fits here with {len(d2lmini.models.MiniLMLayer.load().words)} words",
+    ):
+        assert says in page, f"the atlas does not say: {says}"
 
 
 @pytest.mark.parametrize("name", explorables.PLACES)

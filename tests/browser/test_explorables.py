@@ -105,7 +105,7 @@ def has_a_name_and_a_table(tab, found) -> None:
 
 # Types letters, and says what was seen after each, and heard meanwhile.
 TYPED = """(root, letters) => {
-    const field = root.querySelector('input[type=text]'), seen = [];
+    const field = document.querySelector('.ex-field input'), seen = [];
     const heard = root.querySelector('.ex-heard');
     field.value = '';
     for (const letter of letters) {
@@ -118,18 +118,22 @@ TYPED = """(root, letters) => {
 
 
 def test_what_is_typed_is_seen_at_once_and_heard_when_the_reader_rests(visit):
-    _, found, says = opened(visit, "names")
+    tab, found, says = opened(visit, "names")
     assert says.get_attribute("role") is None
     seen, heard = found.evaluate(TYPED, "carmen ortis")
     assert len({*seen}) >= 6 and heard == "", "each letter is seen, none is spoken"
     expect(found.locator(".ex-heard[role=status]")).to_contain_text("Carmen Ortiz")
-    field = found.get_by_role("textbox")
+    field = drawn(tab, "names").get_by_role("textbox")
     field.fill("")
     expect(says).to_contain_text("plain average, 55.0")
     field.fill("carm fari")
     expect(says).to_contain_text("fits Carmen Ortiz and Farid Haddad equally well")
     found.get_by_role("slider").fill("1")  # a temperature of 10
     expect(says).to_contain_text("all eight weigh nearly the same")
+    tab.emulate_media(media="print")
+    figure = drawn(tab, "names")
+    expect(figure.locator(".d2lmini-figure")).to_be_visible()
+    expect(figure.locator(".ex-drawing")).to_be_hidden()
 
 
 def test_the_atlas_by_keyboard(visit):
@@ -151,6 +155,7 @@ def test_the_atlas_by_keyboard(visit):
     found.get_by_role("button", name="Take this head out").press("Enter")
     expect(found.locator(".atlas-cut p")).to_contain_text("0.186 is what the model gives")
     tab.keyboard.press("Escape")
+    assert tab.locator(".wall [role=status], .wall [aria-live]").count() == 1, "heard twice"
     cell = tab.locator(".atlas-wall [aria-label^='head 2.1,']")
     expect(cell).to_be_in_viewport()
     expect(cell).to_be_focused()
@@ -158,6 +163,9 @@ def test_the_atlas_by_keyboard(visit):
 
 def test_the_atlas_sorts_by_what_python_finds(visit):
     tab, _, says = opened(visit, "atlas", reduced_motion="reduce")
+    first, last = tab.locator(".atlas-first"), tab.locator(".atlas-last")
+    expect(first).to_have_text("layer 1, nearest to the words")
+    expect(last).to_have_text("layer 30, nearest to the answer")
     for habit, name in (("one", "looks one back"), ("first", "rests on"), ("up", "looks up")):
         tab.locator(".atlas-sorts").get_by_role("button", name=name).click()
         expect(says).to_contain_text("or sort by something else")
@@ -166,7 +174,9 @@ def test_the_atlas_sorts_by_what_python_finds(visit):
         first = tab.locator(".atlas-wall button").first.get_attribute("aria-label")
         assert first.startswith(f"head {layer + 1}.{head + 1}, ")
         count = int((found > 0.5).sum())
-        expect(tab.locator(".atlas-told")).to_contain_text(f"{count} of 270 heads give")
+        expect(first).to_contain_text(f"most: {count} heads give")
+        expect(last).to_have_text("least (pale)")
+        expect(says).to_contain_text(f"{count} of 270 heads give")
         assert tab.locator(".atlas-wall .atlas-faint").count() == 270 - count
 
 
@@ -188,7 +198,7 @@ def test_a_head_opens_as_a_table_with_its_weights(visit):
     [
         ("atlas", None),
         ("readings", lambda found: found.get_by_role("slider", name="layer").fill("3")),
-        ("learned", lambda found: found.get_by_role("radio", name="what is learned").check()),
+        ("learned", lambda found: found.get_by_role("radio", name="learned it").check()),
     ],
 )
 def test_without_its_file_it_says_so(visit, name, act):
@@ -304,6 +314,27 @@ def test_a_drawing_is_moved_where_the_thing_is(visit, name, hand, control, way, 
     assert tab.evaluate("scrollY") == at, "the page stays"
 
 
+def test_the_point_follows_the_hand_at_every_temperature(visit):
+    """A score ends at 3 and has steps, a place in the triangle neither."""
+    tab, found, says = opened(visit, "triangle")
+    hand = drawn(tab, "triangle").locator("svg .ex-grip")
+    for temperature in (-1.5, 0, 2):  # in powers of ten
+        found.get_by_label("temperature").fill(str(temperature))
+        hand.evaluate("one => one.scrollIntoView({block: 'center', behavior: 'instant'})")
+        middle = [tab.locator("svg circle.ex-value").nth(i).bounding_box() for i in range(3)]
+        for shares in ((0.6, 0.3, 0.1), (0.05, 0.15, 0.8), (0.34, 0.33, 0.33)):
+            to = [sum(s * (m[a] + m[b] / 2) for s, m in zip(shares, middle, strict=True))
+                  for a, b in (("x", "width"), ("y", "height"))]  # fmt: skip
+            hand.hover()
+            tab.mouse.down()
+            tab.mouse.move(*to)
+            tab.mouse.up()
+            box = hand.bounding_box()
+            assert box["x"] + box["width"] / 2 == pytest.approx(to[0], abs=2), temperature
+            assert box["y"] + box["height"] / 2 == pytest.approx(to[1], abs=2), temperature
+            assert ", ".join(f"{share:.2f}" for share in shares) in says.inner_text()
+
+
 def test_the_line_of_arithmetic_follows_the_arrow(visit):
     tab, found, says = opened(visit, "lookup")
     reach = tab.locator("circle[fill=transparent]").bounding_box()
@@ -319,16 +350,23 @@ def test_the_line_of_arithmetic_follows_the_arrow(visit):
 def test_the_first_screen_answers_to_a_press(visit, width):
     tab = visit("chapters/index", width=width).tab
     screen = tab.locator(".ask")
-    expect(screen.locator(".explorable")).to_have_attribute("data-state", "ready")
+    expect(screen.locator("[data-explorable]")).to_have_attribute("data-state", "ready")
     large = screen.locator(".ex-large")
     answer = large.bounding_box()
     assert answer["y"] + answer["height"] <= 844, "it is below the first screen of a phone"
     assert lasting(screen, OUTSIDE) == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     screen.get_by_role("button", name="farid").click()
-    expect(screen.locator(".ex-says")).to_contain_text("Farid Haddad")
+    expect(screen.locator("[data-explorable] .ex-says")).to_contain_text("Farid Haddad")
     assert screen.get_by_role("textbox").input_value() == "farid"
     assert screen.locator(".ex-sum").inner_text().endswith(f"= {large.text_content()}")
+    tab.locator(".strip .picture").last.scroll_into_view_if_needed()
+    expect(tab.locator(".strip .ex-seen").last).to_be_visible()  # it plays, and then rests
+    expect(tab.locator(".strip .ex-seen")).to_have_count(0, timeout=15000)
+    tab.emulate_media(media="print")  # paper has what stood there before
+    assert screen.locator(".ex-still .ex-numbers").is_visible() and not large.is_visible()
+    assert "farid" not in screen.inner_text() and screen.locator("button:visible").count() == 0
+    assert not tab.locator("#drawing-idea .ex-live").is_visible()
 
 
 def test_a_training_is_played_to_its_diagonal(visit):
@@ -375,9 +413,9 @@ def test_names_are_compared_by_what_is_learned_and_loaded_only_then(visit):
     typed.fill("bruna kelner")
     expect(says).to_contain_text("Bruna Kellner")
     assert files(seen) == []
-    found.get_by_role("radio", name="by trigrams").focus()
+    found.get_by_role("radio", name="by letters").focus()
     tab.keyboard.press("ArrowDown")
-    expect(says).to_contain_text("of the weight (by trigrams 0.")
+    expect(says).to_contain_text("of the weight (by letters in a row 0.")
     typed.fill("karmen ordis")
     expect(says).to_contain_text("Carmen Ortiz")
     typed.fill("Иван")
@@ -392,6 +430,11 @@ def test_other_sentences_answer_rightly(visit):
     found.get_by_role("combobox").select_option(index=1)
     drawn(tab, "masks").get_by_label("apple sees apple").click()
     expect(says).to_contain_text("“eat” took over from “apple”.")
+    padding = found.get_by_role("button", name="Padding")
+    padding.click()
+    found.get_by_role("combobox").select_option(index=0)  # the mask stays
+    expect(padding).to_have_attribute("aria-pressed", "true")
+    expect(says).to_contain_text("5 of 25 cells are hidden. “apple” does not see “i”")
     _, found, says = opened(visit, "triangle")
     for slider in found.get_by_role("slider", name="score of").all()[1:]:
         slider.fill("2")
@@ -403,6 +446,9 @@ def test_other_sentences_answer_rightly(visit):
     found.get_by_role("textbox").fill("i like an apple")
     found.get_by_role("slider", name="head").fill("3")
     expect(says).to_contain_text("This head looks one back in any sentence")
+    for typed in ("", "i", "i like", "i like apple"):  # after an empty field the last word asks
+        found.get_by_role("textbox").fill(typed)
+    expect(says).to_contain_text("In head 1.3, “apple” takes")
     _, found, says = opened(visit, "nile")
     found.get_by_role("slider", name="the year").fill("1899")
     expect(says).to_contain_text("Of the weight of 1899, 0.40 lies beyond the fall")

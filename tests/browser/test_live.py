@@ -201,6 +201,7 @@ def test_nobody_is_shut_out_of_an_editor(opened):
     name = "weights-from-scratch"
     tab.button(name, "Edit").click()
     tab.page.keyboard.type("1 # x")
+    expect(tab.cell(name).get_by_role("status")).to_contain_text("leaves after Esc")
     for scheme in ("light", "dark"):
         tab.page.emulate_media(color_scheme=scheme)
         tab.page.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
@@ -209,6 +210,9 @@ def test_nobody_is_shut_out_of_an_editor(opened):
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= 390
     for word in ("Run", "Edit"):
         assert tab.button(name, word).bounding_box()["height"] >= 24
+    told = tab.page.locator("textarea[aria-description*=Esc]:visible").count()
+    assert told >= 2, "the first editors that one meets say how they are left"
+    expect(tab.page.locator(".exercise textarea:not([aria-description])")).to_have_count(0)
 
 
 # --- running ---
@@ -308,6 +312,9 @@ def test_the_keyboard_alone(tab):
     press("Control+Enter")
     tab.ends("crowd", "done")
     assert tab.output("crowd").inner_text().strip() == "1"
+    expect(
+        tab.cell("crowd").get_by_role("group", name=re.compile("^Output of cell"))
+    ).to_be_visible()
     press("Escape")
     press("Tab")
     assert not code.evaluate("code => code === document.activeElement")

@@ -1,12 +1,112 @@
-"""How a chapter looks: quiet code, a face that comes without moving anything."""
+"""How a chapter looks: text first, quiet code, one colour for a weight, a face that never moves."""
 
 import time
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from d2lmini.plotting._dark_maps import weight_map
 from tests.book.building import CHAPTERS
 from tests.browser.conftest import lasting
+
+# What a chapter looks like before its exercises, all but the right edges at rest, at 1280.
+LOOK = """() => {
+    const page = document.querySelector('.reading'), { left } = page.getBoundingClientRect();
+    const end = document.querySelector('#exercises').getBoundingClientRect().top;
+    const all = what => [...page.querySelectorAll(what)].filter(one => one.checkVisibility());
+    const right = one => Math.round(one.getBoundingClientRect().right - left);
+    const lines = new Set();
+    const other = '.cell, .explorable, .exercise, .preview, .run, figure, .sidenote';
+    for (const one of all(':is(p, li, h2, h3, dt, dd, .math, table)')) {
+        if (one.closest(other)) continue;
+        const { top, bottom } = one.getBoundingClientRect();
+        for (let y = Math.floor(top); y < Math.min(bottom, end); y++) lines.add(y);
+    }
+    const names = all('summary').map(one => [one, one.getBoundingClientRect()]);
+    const notes = names.filter(([, box]) => box.left > left + 640);
+    notes.sort(([, a], [, b]) => a.top - b.top);
+    const column = 'section > p, section > ul, section > .cell:not(.shows-figure), div.math, '
+        + 'figcaption, .admonition, .explorable';
+    return {
+        text: lines.size,
+        height: end - document.querySelector('.reading h1').getBoundingClientRect().top,
+        bars: all('.live-tools, .live-status:not(:empty)').filter(one =>
+            one.checkVisibility({ opacityProperty: true }) && one.getBoundingClientRect().top < end
+            && !one.closest('details:not([open])')).length,
+        folds: names.filter(([, box]) => box.top < end && box.left < left + 640).length,
+        bold: names.filter(([one]) => getComputedStyle(one).fontWeight !== '400').length,
+        before: all('.cell.folded.shows-figure').filter(cell => !(
+            cell.querySelector('figcaption, .cell_output')
+            .compareDocumentPosition(cell.querySelector('details.hide > summary')) & 4)).length,
+        piled: notes.filter(([, box], i) => i && box.top < notes[i - 1][1].bottom - 1)
+            .map(([one]) => one.textContent),
+        edges: [...new Set(all(column).filter(one => !one.closest(
+            'details, .exercise, .preview, .sidenote')).map(right))],
+        widest: Math.max(...all('*').filter(one => !one.closest('.katex, .preview, details'))
+            .map(right)),
+    };
+}"""
+
+
+def test_the_chapters_are_text_first(visit):
+    """Of all chapters together .364 was text, and 58 folds stood in the column of the text."""
+    looks = []
+    for chapter in CHAPTERS:
+        tab = visit(chapter).tab
+        tab.locator("[data-live]").first.wait_for(state="attached")
+        look = tab.evaluate(LOOK)
+        assert look["bars"] == look["bold"] == look["before"] == 0, (chapter, look)
+        assert look["piled"] == [], chapter
+        assert set(look["edges"]) <= {640, 920} and look["widest"] <= 920, (chapter, look)
+        looks.append(look)
+    text, height, folds = (sum(one[what] for one in looks) for what in ("text", "height", "folds"))
+    assert text / height >= 0.35, f"{text / height:.3f} of the height is text"
+    assert folds <= 70, f"{folds} lines of folds before the exercises: a test stands in the margin"
+
+
+WEIGHTS = (0, 0.25, 0.5, 0.75, 1)
+# The same weights in each form in which a page shows them, and the colour of words on them.
+SAMPLES = """weights => {
+    const rows = {
+        explorable: w => `<svg><rect class="ex-square" style="--w:${w}"/></svg>`,
+        atlas: w => `<i class="ex-on atlas-probe" style="--w:${w}"></i>`,
+        grid: w => `<table class="ex-grid-table"><tr><td role="gridcell" style="--w:${w}">`,
+        chip: w => `<p class="ex-pieces"><span style="--w:${w}">a</span></p>`,
+        table: w => `<div class="d2lmini-table d2lmini-explorer"><table><tr>
+            <th></th><td class="d2lmini-more" style="--w:${w}">1</td></tr></table></div>`,
+        ledger: w => `<div class="d2lmini-table d2lmini-trace"><table><tr>
+            <th></th><td class="d2lmini-bar" style="--w:${w}">1</td></tr></table></div>`,
+    };
+    const pen = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+    const rgb = colour => {
+        pen.fillStyle = colour;
+        pen.fillRect(0, 0, 1, 1);
+        return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    };
+    return Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, weights.map(w => {
+        const box = document.createElement('div');
+        box.className = 'ex-drawing';
+        box.innerHTML = row(w);
+        document.querySelector('.reading').append(box);
+        const style = getComputedStyle(box.querySelector('[style]'));
+        return [name === 'explorable' ? style.fill : style.backgroundColor,
+            'table ledger'.includes(name) ? style.webkitTextFillColor : style.color].map(rgb);
+    })]));
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_weight_has_the_colour_of_heatmaps_wherever_it_is_drawn(visit, scheme):
+    """On a phone: ledgers have bars on a desk."""
+    found = visit(CHAPTERS[2], 390, scheme).tab.evaluate(SAMPLES, WEIGHTS)
+    wanted = np.round(255 * weight_map(scheme)(np.array(WEIGHTS, float))[:, :3])
+    below, above = ((0, 255), (255, 0))[scheme == "dark"]
+    for name, row in found.items():
+        grounds, words = np.moveaxis(row, 1, 0)
+        np.testing.assert_allclose(grounds, wanted, atol=3, err_msg=f"{name}, {scheme}")
+        if name not in ("explorable", "atlas"):  # whose words stand beside
+            np.testing.assert_allclose(words[:, 0], [below] * 4 + [above], atol=2, err_msg=name)
 
 
 def test_the_buttons_of_a_cell_are_seen_by_pointer_and_keyboard(visit):

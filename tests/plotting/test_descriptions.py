@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from d2lmini.plotting import show_heatmaps
 from d2lmini.plotting._describe import describe_panel
 from tests.plotting.reading import heatmaps, random_weights
 
@@ -95,6 +96,11 @@ def test_one_panel_is_told_in_whole_sentences():
     assert "from 0 to 0.88." in alt and "(0.50)" in alt and "(0.88)" in alt
 
 
+def test_rows_that_are_no_queries_are_called_what_they_are():
+    alt = show_heatmaps([[0.1, 0.9]], "Keys", "Head", yticks=["first"]).alt
+    assert "Strongest key per head: “first” → 1 (0.90)." in alt and "query" not in alt
+
+
 def test_one_small_panel_has_a_folded_table_of_its_numbers():
     html = heatmaps([[0.25, 0.75], [1.0, np.nan]], xticks=["<a>", "b"], yticks=["c", " d"]).html()
     assert "<details><summary>Show the numbers</summary>" in html
@@ -102,4 +108,6 @@ def test_one_small_panel_has_a_folded_table_of_its_numbers():
     assert '<th scope="col">&lt;a&gt;</th><th scope="col">b</th>' in html
     assert '<th scope="row">c</th><td>0.25</td><td>0.75</td>' in html
     assert '<th scope="row">␣d</th><td>1.00</td><td>masked</td>' in html
-    assert "<details>" not in heatmaps(random_weights(13, 12)).html()
+    assert "<details>" not in heatmaps(random_weights(17, 17)).html()
+    two = heatmaps([[[[0.25]], [[0.75]]]], titles=["before", "after"]).html()
+    assert two.count("<table>") == 2 and "<caption>after. Rows: Queries. Columns: Keys." in two

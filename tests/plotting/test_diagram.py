@@ -1,15 +1,17 @@
 """``Diagram``: things stand where they should, words beside lines, nothing is cut off."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Polygon, Rectangle
 
 from d2lmini.plotting import COLORS, Diagram, Part, show_figure
 from d2lmini.plotting.diagram import KINDS
-from d2lmini.plotting.theme import PALETTES, contrast, drawing_for, tint
+from d2lmini.plotting.theme import PALETTES, RAMP, contrast, drawing_for, tint
+from lettering.letters import SET_CAPITAL, lettered
 from tests.plotting.reading import words
 
 
@@ -90,8 +92,8 @@ def test_a_matrix_has_a_cell_for_each_number_and_hatches_what_is_masked():
     corner = matrix[0][1].left[0], matrix[0][1].bottom[1]
     np.testing.assert_allclose(hatched.get_xy(), corner)
     fills = [to_hex(cell.get_facecolor()) for cell in cells if cell.get_fill()]
-    assert fills[0] == tint(COLORS["weight"], 0.44) and tint(COLORS["weight"], 0.04) in fills
-    assert tint(COLORS["weight"], 0.24) not in fills  # the masked one
+    assert {RAMP["light"][0], RAMP["light"][2]} < set(fills), "a weight has one colour everywhere"
+    assert RAMP["light"][1] not in fills  # the masked one
     assert words(figure) == ["weights", "(2, 2)"]
 
 
@@ -114,13 +116,51 @@ def test_a_label_is_never_on_its_line(bend, side):
         assert np.linalg.norm(path - middle, axis=1).min() < 0.75
 
 
-def test_an_arrow_touches_neither_end_and_its_head_is_wider_than_its_line():
-    lines = [0.6, 6]
+def test_an_arrow_touches_neither_end_and_a_thick_one_has_no_head_and_touches_both():
+    lines = [0.6, 2, 6]
     _, figure = drawn(lambda d: [d.arrow((1, 1), (3, 1), line=line) for line in lines])
     for arrow, line in zip(patches(figure, FancyArrowPatch), lines, strict=True):
         tip = arrow.get_path().vertices[:-1, 0]
-        assert tip.min() > 1.02 and tip.max() < 2.98 and arrow.get_linewidth() == line
+        assert arrow.get_linewidth() == line
+        if line > 2:
+            np.testing.assert_allclose([*arrow.get_path().vertices[[0, -1], 0]], [1, 3], atol=1e-9)
+            continue
+        assert tip.min() > 1.02 and tip.max() < 2.98
         assert 2 * arrow.get_arrowstyle().head_width * arrow.get_mutation_scale() > line
+
+
+@pytest.mark.parametrize("words", ["0.99", "le", "petit", "H\nH", "up\nHo\nby"])
+def test_capitals_and_digits_are_in_the_middle_of_a_box_whatever_hangs_below(words):
+    """Also where a page sets the words anew, in another size."""
+    part, figure = drawn(lambda d: d.box((2, 1.5), words))
+    for svg, capital in (
+        (figure.svg(), 0.73),
+        (lettered(figure.svg().encode(), 640, 14).decode(), SET_CAPITAL),
+    ):
+        lines = [float(y) for y in re.findall(r'<text [^>]* y="([\d.]+)"', svg)]
+        size = float(re.search(r"font-size: ([\d.]+)px", svg)[1])
+        np.testing.assert_allclose(np.diff(lines), 1.3 * size, atol=0.05)
+        middle = np.mean(lines) - capital * size / 2
+        assert len(lines) == words.count("\n") + 1
+        assert abs(middle - 72 * (3 - part.center[1])) < 0.15, "points, of a sheet 3 inches high"
+
+
+def test_flows_are_as_thick_as_they_are_told_from_end_to_end_and_lie_on_one_another():
+    def draw(d):
+        for y, arrives, thick in ((2.5, 1.6, 0.2), (0.5, 1.45, 0.1)):
+            d.flow((1, y), (3, arrives), thick=thick)
+
+    _, figure = drawn(draw)
+    bands = [patch.get_xy()[:-1].reshape(2, -1, 2) for patch in patches(figure, Polygon)]
+    for (upper, back), thick in zip(bands, (0.2, 0.1), strict=True):
+        across = np.linalg.norm(upper - back[::-1], axis=1)
+        np.testing.assert_allclose(across, thick)
+        along = np.diff((upper + back[::-1]) / 2, axis=0)  # it is thick across its way, not upwards
+        through = (upper - back[::-1])[1:-1]
+        middle = (along[1:] + along[:-1]) / 2
+        cosines = (middle * through).sum(axis=1) / thick / np.linalg.norm(middle, axis=1)
+        assert np.abs(cosines).max() < 0.02
+    assert bands[0][1][0] == pytest.approx(bands[1][0][-1]), "one begins where the other ends"
 
 
 def test_vectors_stand_in_their_plane_and_a_bracket_has_its_words_outside():

@@ -65,10 +65,12 @@ VALUE_ERRORS = {
     "trace(mask=np.ones((2, 5), bool))": r"\(5,\), for one query; got \(2, 5\)",
     "trace(value=np.ones((5, 40))).plot()": r"40 components .* fewer, such as value\[",
     "figure(canvas=True, rows=2)": "a canvas is one panel; got 2 rows and 1 columns",
-    "figure(phone=(3.6, 4))": "phone is the size of a canvas; give canvas=True",
+    "figure(phone=(0, 4))": "width of phone must lie between 0 and 100 inches; got 0",
     "on_sheet().box((1, 1), 'q', kind='quary')": "kind must be one of query, key",
     "on_sheet().box((5.1, 1), 'query')": "'query' does not fit on the sheet",
     "on_sheet().arrow((1, 1), (1, 1))": "an arrow needs some way to go",
+    "on_sheet().flow((1, 1), (1, 2), thick=0.1)": "a flow needs a way to the side",
+    "on_sheet().flow((1, 1), (2, 2), thick=0)": "and some thickness; got .* 0 thick",
     "on_sheet().arrow((1, 1), (3, 1), line=0)": "line must be above 0",
 }
 TYPE_ERRORS = {

@@ -51,5 +51,13 @@ def test_the_remark_says_what_the_weights_are_like(remark):
     shown = AttentionExplorer(REMARKS[remark], list("abc"))
     assert remark in shown.remark
     assert ("Nearly" in shown.remark) == ("Nearly" in remark)
-    assert f'<p role="status">{shown.remark}</p>' in shown._repr_html_()
+    assert f'<p class="d2lmini-remark">{shown.remark}</p>' in shown._repr_html_()
     assert str(shown).endswith(shown.remark)
+
+
+def test_the_remark_is_about_the_query_that_is_asked_for():
+    scores = np.diag([9.0, 0.5, 0.0])
+    assert AttentionExplorer(scores, list("abc")).remark.startswith("Largest weight 1.00: “a”")
+    one = AttentionExplorer(scores, list("abc"), query=1)
+    assert one.remark == "Largest weight 0.45: “b” → “b”."
+    assert AttentionExplorer(scores, list("abc"), query=2).remark.endswith("of the values.")

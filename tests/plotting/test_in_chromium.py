@@ -140,16 +140,19 @@ def test_the_script_changes_nothing_by_itself_and_computes_as_python_does(page, 
         np.testing.assert_array_equal(np.isfinite(found), mask)
         expected = masked_softmax(SQUARE / divisor, mask)[mask]
         np.testing.assert_allclose(found[mask], expected, atol=0.00501)
-        assert explorer.get_by_role("status").inner_text() == again.remark
+        assert explorer.locator(".d2lmini-remark").inner_text() == again.remark
 
 
 def test_it_is_used_with_the_keyboard_alone(explorer):
-    slider, status = explorer.get_by_label("temperature"), explorer.get_by_role("status")
+    slider, remark = explorer.get_by_label("temperature"), explorer.locator(".d2lmini-remark")
     explorer.keyboard.press("Tab")  # the table, which can be scrolled
     explorer.keyboard.press("Tab")
     assert explorer.evaluate("document.activeElement.type") == "range"
     explorer.keyboard.press("Home")
-    assert status.inner_text().endswith("and gradients vanish.")
+    assert remark.inner_text().endswith("and gradients vanish.")
+    heard = explorer.get_by_role("status")
+    assert heard.text_content() == "", "seen at once, and heard when the reader rests"
+    heard.filter(has_text="gradients vanish").wait_for(state="attached")
     assert slider.get_attribute("aria-valuetext") == "0.10"
     explorer.keyboard.press("Tab")
     explorer.keyboard.press("Tab")

@@ -1,4 +1,6 @@
 // What the explorables share: drawing, controls with a label, ends and a mark, and the sentence.
+import { fixed } from "./math.mjs";
+
 export const make = (tag, attributes = {}, ...inside) => fill(document.createElement(tag), attributes, inside);
 export const draw = (tag, attributes = {}, ...inside) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, inside);
@@ -13,7 +15,7 @@ export const text = (x, y, words, attributes = {}) => draw("text", { x, y, ...at
 /** A drawing of this size; what it shows is said by the sentence beneath. Its words have one size, however wide it is:
  *  --unit says how many of its own units a pixel has. */
 export function picture(width, height, ...inside) {
-  const made = draw("svg", { viewBox: `0 0 ${width} ${height}`, style: `max-width:${width * 1.25}px` }, ...inside);
+  const made = draw("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", style: `max-width:${width * 1.25}px` }, ...inside);
   sizes ??= new ResizeObserver((all) => { for (const { target, contentRect } of all) if (contentRect.width) target.style.setProperty("--unit", (target.viewBox.baseVal.width / contentRect.width).toFixed(3)); });
   sizes.observe(made);
   return made;
@@ -24,12 +26,12 @@ let sizes;
 export function sumOf(weights, values, output, least = 0.0005) {
   const word = (kind, words) => make("span", { class: kind }, words);
   const terms = weights.map((weight, i) => [weight, values[i]]).filter(([weight]) => weight >= least);
-  return [...terms.flatMap(([weight, value], i) => [i ? " + " : "", word("weight", weight.toFixed(3)), " · ", word("value", value)]), terms.length < weights.length ? " + … = " : " = ", word("output-word", output)];
+  return [...terms.flatMap(([weight, value], i) => [i ? " + " : "", word("weight", fixed(weight, 3)), " · ", word("value", value)]), terms.length < weights.length ? " + … = " : " = ", word("output-word", output)];
 }
 
 /** A slider: what is shown of its value, its two ends, and a mark where one usually is. */
 export function slider({ label, min, max, step, value, usual, ends, show, input }) {
-  const control = make("input", { type: "range", min, max, step, value });
+  const control = make("input", { type: "range", "aria-label": label, min, max, step, value }); // its value is said by itself
   const shown = make("b", {}); // an output element would take the label for itself
   const says = () => { shown.textContent = show(control.valueAsNumber); control.setAttribute("aria-valuetext", shown.textContent); };
   control.addEventListener("input", () => { says(); input(); });
@@ -46,7 +48,12 @@ export function brief(pieces) {
   return whole.length > 31 ? `${whole.slice(0, 32).replace(/[.,:]*\s\S*$/, "")} …` : whole;
 }
 
-/** A menu, and buttons of which one is chosen. */
+/** A button, a menu, and buttons of which one is chosen. */
+export function button(words, action) {
+  const made = make("button", { type: "button" }, words);
+  made.addEventListener("click", action);
+  return made;
+}
 export function choice(label, options, value, input) {
   const control = make("select", {}, ...options.map((words) => make("option", {}, words)));
   control.selectedIndex = value;
@@ -66,14 +73,20 @@ export function frame(root, drawings, ...controls) {
   const drawing = make("div", { class: "ex-drawing", role: "img", "aria-label": `Drawing: ${root.getAttribute("aria-label")}` }, ...drawings);
   const { replaces } = root.dataset; // a drawing of the page, or that of the cell before
   const place = replaces && (replaces === "before" ? root.previousElementSibling : document.getElementById(replaces)).querySelector(".d2lmini-figure");
-  (place || root.querySelector(".ex-drawing")).replaceWith(drawing);
+  const say = speaker(root);
+  if (place) place.after(drawing);
+  else root.querySelector(".ex-drawing").replaceWith(drawing);
   root.querySelector(".ex-controls").replaceChildren(...controls);
   root.dataset.state = "ready";
-  return speaker(root);
+  return say;
 }
 
 /** A function that says a sentence, and writes the numbers that belong to it. */
 export function speaker(root) {
+  const still = root.cloneNode(true); // for paper: what stands there where no script runs
+  for (const name of ["explorable", "settings"]) delete still.dataset[name];
+  still.classList.add("ex-still");
+  root.after(still);
   const says = root.querySelector(".ex-says"), heard = make("p", { class: "ex-heard", role: "status" });
   const fold = root.querySelector(".ex-fold");
   says.after(heard);

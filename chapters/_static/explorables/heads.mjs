@@ -1,15 +1,16 @@
 // Chapter 5: one question about two people, asked by one head or by two.
-import { heads } from "./math.mjs";
+import { fixed, heads } from "./math.mjs";
 import { choice, draw, frame, picture, set, slider, switches, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(pair, count, { output, weights }, names, values, tried) {
   const [a, b] = pair, wanted = pair.map((i) => values[i]), spread = Math.min(...weights.map((row) => Math.max(row[a], row[b]))) < 0.45;
   const right = output.every((x, i) => Math.abs(x - wanted[i]) < 1);
-  if (spread && !right) return `The weight is spread over all eight names, so ${count === 1 ? "one head returns" : "two heads return"} ${output.map((x) => x.toFixed(1)).join(" and ")}. Make the question${count === 1 ? "" : "s"} sharper.`;
-  if (a === b) return `Both questions ask for ${names[a]}, so one head is enough for ${count === 1 ? `the answer, ${output[0].toFixed(1)}` : `what two return, ${output.map((x) => x.toFixed(1)).join(" and ")}`}. Choose two different ones.`;
-  if (count === 1) return `One head has one row of weights for both questions and returns one number, ${output[0].toFixed(1)}, from which nobody can tell ${wanted.join(" and ")} apart. ${tried ? "No other pair of names and no sharper question would change that." : "Give it two heads."}`;
-  return `Two heads ask for one name each and return ${output.map((x) => x.toFixed(1)).join(" and ")}${right ? `: both incomes, ${wanted.join(" and ")}. Choose other names, or go back to one head.` : ". They are too undecided to name both incomes: make the questions sharper."}`;
+  if (spread && !right) return `The weight is spread over all eight names, so ${count === 1 ? "one head returns" : "two heads return"} ${output.map((x) => fixed(x, 1)).join(" and ")}. Make the question${count === 1 ? "" : "s"} sharper.`;
+  if (a === b && !right) return `Both questions ask for ${names[a]}, but the weights are undecided, so ${output.map((x) => fixed(x, 1)).join(" and ")} is returned, not ${wanted[0]}. Make the question${count === 1 ? "" : "s"} sharper.`;
+  if (a === b) return `Both questions ask for ${names[a]}, so one head is enough for ${count === 1 ? `the answer, ${fixed(output[0], 1)}` : `what two return, ${output.map((x) => fixed(x, 1)).join(" and ")}`}. Choose two different ones.`;
+  if (count === 1) return `One head has one row of weights for both questions and returns one number, ${fixed(output[0], 1)}, from which nobody can tell ${wanted.join(" and ")} apart. ${tried ? "No other pair of names and no sharper question would change that." : "Give it two heads."}`;
+  return `Two heads ask for one name each and return ${output.map((x) => fixed(x, 1)).join(" and ")}${right ? `: both incomes, ${wanted.join(" and ")}. Choose other names, or go back to one head.` : ". They are too undecided to name both incomes: make the questions sharper."}`;
 }
 
 export function mount(root, { names, values, pair, factor }) {
@@ -29,7 +30,7 @@ export function mount(root, { names, values, pair, factor }) {
     const title = text(x, 66, "", { class: "ex-query" });
     const rows = names.map((_, i) => {
       const y = 90 + 24 * i;
-      return { bar: draw("rect", { x, y: y - 11, height: 14, rx: 2, class: "ex-weight" }), share: text(0, y, "", { "text-anchor": "end" }), ground: draw("rect", { x, y: y - 11, height: 14, rx: 2, class: "ex-ground" }) };
+      return { bar: draw("rect", { x, y: y - 11, height: 14, class: "ex-weight" }), share: text(0, y, ""), ground: draw("line", { x1: x, x2: x, y1: y - 13, y2: y + 5, class: "ex-grid" }) };
     });
     const out = text(0, 302, "", { class: "ex-output ex-large", "text-anchor": "end" });
     const group = draw("g", {}, title, ...rows.flatMap((row) => [row.ground, row.bar, row.share]), text(x, 302, "output", { class: "ex-output" }), out);
@@ -70,10 +71,10 @@ export function mount(root, { names, values, pair, factor }) {
       if (which >= count) return;
       title.textContent = count === 1 ? asked.map((i) => names[i]).join(", ") : `head ${which + 1}: ${names[asked[which]]}`;
       const span = count === 1 ? 290 : 100, right = 86 + 190 * which + span; // one head has the room of two
-      rows.forEach(({ bar, share, ground }, i) => { set(ground, { width: span }); set(bar, { width: span * found.weights[which][i] }); set(share, { x: right + 46 }); share.textContent = found.weights[which][i].toFixed(2); });
+      rows.forEach(({ bar, share }, i) => { const weight = found.weights[which][i]; set(bar, { width: span * weight }); set(share, { x: right - span * (1 - weight) + 8, class: weight < 0.005 ? "ex-quiet" : "" }); share.textContent = fixed(found.weights[which][i]); });
       set(out, { x: right + 46 });
-      out.textContent = found.output[which].toFixed(1);
+      out.textContent = fixed(found.output[which], 1);
     });
-    say(sentence(asked, count, found, names, values, tried), names.map((name, i) => [name, found.weights.map((row) => row[i].toFixed(2)).join(" and "), values[i]]));
+    say(sentence(asked, count, found, names, values, tried), names.map((name, i) => [name, found.weights.map((row) => fixed(row[i])).join(" and "), values[i]]));
   }
 }

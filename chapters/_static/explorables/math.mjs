@@ -1,6 +1,12 @@
 // The formulas of d2lmini, as plain loops; a test compares them with the library.
 export const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
 
+/** A number with so many digits, as Python writes it: a tie goes to the even digit, and no zero is negative. */
+export function fixed(x, digits = 2) {
+  const tie = Math.abs((x * 2 ** (digits + 1)) % 2) === 1; // only whole eighths lie between two hundredths
+  return (tie ? (2 * Math.round((x * 10 ** digits) / 2)) / 10 ** digits : x).toFixed(digits).replace(/^-(?=[0.]+$)/, "").replace("-", "−");
+}
+
 export function softmax(scores) {
   const top = Math.max(...scores);
   const powers = scores.map((score) => Math.exp(score - top));

@@ -1,14 +1,14 @@
 // Chapter 2: the width of the kernel on the Nile, the weights of one year, and the error of all of them.
-import { leftOutError, mix, smooth, softmax } from "./math.mjs";
+import { fixed, leftOutError, mix, smooth, softmax } from "./math.mjs";
 import { dragged } from "./dragged.mjs";
 import { draw, frame, picture, set, slider, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(width, year, level, error, least, moved, across) {
-  const start = `With a width of ${width.toFixed(1)} years the answer for ${year} is ${level.toFixed(0)}. If every year is estimated from the others alone, the error is ${error.toFixed(0)}.`;
+  const start = `With a width of ${fixed(width, 1)} years the answer for ${year} is ${fixed(level, 0)}. If every year is estimated from the others alone, the error is ${fixed(error, 0)}.`;
   if (width < 1) return `${start} The line chases single years. Make it wider.`;
-  if (width > 8) return `${start} The line has forgotten that the flow fell around 1899. Make it narrower.`;
-  const seen = across === null ? "The line shows the fall around 1899" : `Of the weight of ${year}, ${across.toFixed(2)} lies beyond the fall around 1899`;
+  if (width > 8) return `${start} The line smears the fall around 1899 over decades. Make it narrower.`;
+  const seen = across === null ? "The line shows the fall around 1899" : `Of the weight of ${year}, ${fixed(across)} lies beyond the fall around 1899`;
   if (!moved || error >= least + 0.5) return `${start} ${seen}. Is there a width with a smaller error?`;
   return `${start} ${seen}, and no width has an error that is smaller by 1.${across === null ? " Now ask for another year." : ""}`;
 }
@@ -17,7 +17,7 @@ export function mount(root, { years, flow, width, year, means, least }) {
   let moved = false, asked = false; // the width, the year
   const x = (at) => 44 + ((at - years[0]) / 99) * 420;
   const y = (level) => 230 - ((level - 400) / 1000) * 205;
-  const line = draw("polyline", { class: "ex-output ex-trail" }), asks = draw("line", { y1: 24, y2: 318, class: "ex-line ex-query" });
+  const line = draw("polyline", { class: "ex-output ex-trail" }), asks = draw("line", { y1: 24, y2: 318, class: "ex-line ex-query ex-thin" });
   const point = draw("circle", { r: 6, class: "ex-output" }), title = text(464, 256, "", { class: "ex-weight", "text-anchor": "end" }), name = text(0, 14, "", { class: "ex-query", "text-anchor": "middle" });
   const bars = years.map((at) => draw("rect", { x: x(at) - 1.7, width: 3.4, class: "ex-weight" }));
   const hand = draw("circle", { cy: 26, r: 7, class: "ex-hand ex-query" }), reach = draw("circle", { cy: 26, r: 32, fill: "transparent" }), grip = draw("g", { class: "ex-turned" }, hand, reach);
@@ -28,7 +28,7 @@ export function mount(root, { years, flow, width, year, means, least }) {
     ...years.map((at, i) => draw("circle", { cx: x(at), cy: y(flow[i]), r: 2.5, class: "ex-value" })), line, point, name,
     draw("line", { x1: 44, x2: 464, y1: 318, y2: 318, class: "ex-grid" }), ...bars, title, grip);
   const wide = slider({ label: "width in years", min: Math.log10(0.3), max: Math.log10(50), step: 0.01, value: Math.log10(width), usual: Math.log10(width), ends: ["0.3", "50"],
-    show: (at) => (10 ** at).toFixed(1), input: () => { moved = true; update(); } });
+    show: (at) => fixed(10 ** at, 1), input: () => { moved = true; update(); } });
   const when = slider({ label: "the year that asks", min: years[0], max: years[99], step: 1, value: year, usual: year, ends: [years[0], years[99]], show: String, input: () => { asked = true; update(); } });
   const began = wide.value;
   const say = frame(root, [drawing], when.box, wide.box);
@@ -46,7 +46,7 @@ export function mount(root, { years, flow, width, year, means, least }) {
     set(name, { x: x(at) });
     name.textContent = at;
     bars.forEach((bar, i) => set(bar, { y: 318 - (44 * weights[i]) / most, height: (44 * weights[i]) / most }));
-    title.textContent = `largest weight ${most.toFixed(2)}`;
+    title.textContent = `largest weight ${fixed(most)}`;
     say(sentence(now, at, level, leftOutError(years, flow, now), least, moved, asked ? weights.reduce((sum, weight, i) => sum + ((years[i] < 1899) === (at < 1899) ? 0 : weight), 0) : null));
   }
 }

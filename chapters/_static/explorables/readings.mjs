@@ -1,5 +1,5 @@
 // Chapter 7: any of the 270 heads of a language model beside one that looks back, on any of the stored texts, asked from any piece.
-import { rowsOf } from "./math.mjs";
+import { fixed, rowsOf } from "./math.mjs";
 import { askedOf } from "./asked.mjs";
 import { brief, choice, frame, slider } from "./frame.mjs";
 
@@ -8,7 +8,7 @@ const name = (piece) => `“${piece.trim()}”`;
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(pieces, layer, head, asks, row) {
   const best = row.indexOf(Math.max(...row));
-  const start = `In head ${layer + 1}.${head + 1}, ${name(pieces[asks])} takes ${row[best].toFixed(2)} from ${name(pieces[best])}`;
+  const start = `In head ${layer + 1}.${head + 1}, ${name(pieces[asks])} takes ${fixed(row[best])} from ${name(pieces[best])}`;
   const before = pieces.slice(0, asks).lastIndexOf(pieces[asks]), again = pieces.some((one, i) => pieces.indexOf(one) < i);
   if (asks === 0) return `${start}, because there is nothing else to see. Ask from a later piece.`;
   if (row[best] < 0.3) return `${start}, so it mixes many pieces. Try another layer.`;
@@ -48,6 +48,6 @@ export function mount(root, { texts, layer, head, beside, before, rows }) {
     const i = asked.row, row = both[1][i];
     asked.name(called(layers.value - 1, heads.value - 1));
     asked.show(...both);
-    say(sentence(pieces, layers.value - 1, heads.value - 1, i, row), row.map((w, j) => [name(pieces[j]), w.toFixed(2)]));
+    say(sentence(pieces, layers.value - 1, heads.value - 1, i, row), row.map((w, j) => [name(pieces[j]), fixed(w)]));
   }
 }

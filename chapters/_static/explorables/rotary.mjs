@@ -1,13 +1,14 @@
 // Chapter 6: a query and a key that are turned by their positions; the score knows only the distance.
-import { dot, rotary } from "./math.mjs";
+import { dot, fixed, rotary } from "./math.mjs";
 import { dragged } from "./dragged.mjs";
 import { draw, frame, picture, set, slider, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(place, distance, score, largest) {
-  const start = `The query stands at ${place + distance} and the key at ${place}, so the score is ${score.toFixed(2).replace("-", "−")}.`;
+export function sentence(place, distance, score, largest, began, found) {
+  const start = `The query stands at ${place + distance} and the key at ${place}, so the score is ${fixed(score)}.`;
   if (distance === 0) return `${start} At the same place both are turned alike, and the score is that of the vectors as they are. Move the query away.`;
-  if (distance !== 2) return `${start} ${score < largest ? "" : "No distance has a larger one. "}${place === 1 ? "With the distance the score has changed. Move both: does it stay?" : `It would be the same at any other place of the key.${score < largest ? " Which distance has the largest?" : ""}`}`;
+  if (distance !== 2) return `${start} ${score < largest ? "" : "No distance has a larger one. "}${place !== 1 ? `It would be the same at any other place of the key.${found ? "" : " Which distance has the largest?"}`
+    : `${fixed(score) === fixed(began) ? "It is that of a distance of 2 as well: two distances can share a score" : "With the distance the score has changed"}. Move both: does it stay?`}`;
   if (place !== 1) return `${start} The arrows have turned, the angle between them is that of the dashed ghost, and the score has stayed. Now change the distance.`;
   return `${start} Move both through the text: the arrows turn, and the score stays. Then change the distance.`;
 }
@@ -21,23 +22,23 @@ export function mount(root, { query, key, base, furthest }) {
       hand: draw("circle", { r: 6, class: `ex-hand ex-${kind}` }), reach: draw("circle", { r: 22, fill: "transparent" }) })); // the hand is its head, with room for a finger
     const grip = draw("g", { class: "ex-turned" }, found.hand, asks.hand, found.reach, asks.reach), step = base ** (-2 * pair / query.length), degrees = (180 / Math.PI) * step;
     return { x, y, pair, between, arrows: [asks, found], ghost, grip, step, parts: [draw("circle", { cx: x, cy: y, r: R, class: "ex-grid" }), ghost, between, found.line, asks.line, asks.name, found.name, grip,
-      text(x, 18, ["fast pair", "slow pair"][pair], { "text-anchor": "middle" }), text(x, 196, `${degrees.toFixed(0)}° a place`, { "text-anchor": "middle", class: "ex-quiet" })] };
+      text(x, 18, ["fast pair", "slow pair"][pair], { "text-anchor": "middle" }), text(x, 196, `${fixed(degrees, 0)}° a place`, { "text-anchor": "middle", class: "ex-quiet" })] };
   });
   const scoreAt = (place, distance) => dot(rotary(query, place + distance, base), rotary(key, place, base));
-  const x = (distance) => 20 + (distance / furthest) * 150, y = (score) => 104 - 38 * score;
+  const x = (distance) => 20 + (distance / furthest) * 150, y = (score) => 120 - 46 * score;
   const largest = Math.max(...Array.from({ length: furthest + 1 }, (_, distance) => scoreAt(1, distance))) - 1e-9;
   const point = draw("circle", { r: 6, class: "ex-hand" }), reach = draw("circle", { r: 22, fill: "transparent" }), grip = draw("g", { class: "ex-turned" }, point, reach);
   const shown = text(170, 20, "", { class: "ex-large", "text-anchor": "end" });
   const line = Array.from({ length: 10 * furthest + 1 }, (_, i) => `${x(i / 10).toFixed(1)},${y(scoreAt(0, i / 10)).toFixed(1)}`);
   const turned = picture(302, 208, ...dials.flatMap((dial) => dial.parts));
-  const curve = picture(184, 208, text(20, 20, "score"), draw("line", { x1: 20, x2: 170, y1: y(0), y2: y(0), class: "ex-grid" }), text(14, y(0) + 4, "0", { "text-anchor": "end" }),
+  const curve = picture(184, 208, text(20, 20, "score"), draw("line", { x1: 20, x2: 170, y1: y(0), y2: y(0), class: "ex-grid" }), ...[1, 0, -1].map((score) => text(14, y(score) + 4, `${score}`.replace("-", "−"), { "text-anchor": "end" })),
     draw("polyline", { points: line.join(" "), class: "ex-curve ex-ink" }), shown, grip,
     ...[0, furthest].map((distance) => text(x(distance), 196, distance, { "text-anchor": "middle" })), text(95, 196, "distance", { "text-anchor": "middle", class: "ex-quiet" }));
   const both = slider({ label: "place of the key, and the query with it", min: 0, max: 40, step: 1, value: 1, usual: 1, ends: ["0", "40"], show: String, input: update });
   const apart = slider({ label: "distance to the query", min: 0, max: furthest, step: 1, value: 2, usual: 2, ends: ["0", `${furthest}`], show: String, input: update });
   const say = frame(root, [turned, curve], both.box, apart.box);
   dragged(curve, grip, (at) => { apart.put(Math.round(((at - 20) / 150) * furthest)); update(); });
-  let held, beside; // the arrow (a key takes its query with it), and how far beside its end it was taken
+  let held, beside, found = false; // the arrow (a key takes its query with it), and how far beside its end it was taken
   for (const dial of dials) dragged(turned, dial.grip, (x, y, begins) => {
     const far = (arrow) => Math.hypot(x - arrow.at[0], y - arrow.at[1]), angle = (x, y) => Math.atan2(dial.y - y, x - dial.x);
     if (begins) held = far(dial.arrows[0]) <= far(dial.arrows[1]) ? 0 : 1;
@@ -54,12 +55,14 @@ export function mount(root, { query, key, base, furthest }) {
     const asks = rotary(query, place + distance, base), found = rotary(key, place, base);
     for (const dial of dials) {
       const end = (v) => [dial.x + R * v[2 * dial.pair], dial.y - R * v[2 * dial.pair + 1]];
+      const angles = [asks, found].map((v) => Math.atan2(v[2 * dial.pair + 1], v[2 * dial.pair])), apart = Math.atan2(Math.sin(angles[0] - angles[1]), Math.cos(angles[0] - angles[1]));
+      const aside = Math.max(0, 0.2 - Math.abs(apart) / 2) * (apart < 0 ? -1 : 1); // so that two names do not meet
       [asks, found].forEach((v, k) => {
-        const [x, y] = end(v), far = Math.hypot(x - dial.x, y - dial.y) || 1, arrow = dial.arrows[k];
+        const [x, y] = end(v), far = Math.hypot(x - dial.x, y - dial.y) + 14, angle = angles[k] + [aside, -aside][k], arrow = dial.arrows[k];
         arrow.at = [x, y];
         set(arrow.line, { x2: x, y2: y });
         for (const part of [arrow.hand, arrow.reach]) set(part, { cx: x, cy: y });
-        set(arrow.name, { x: x + (14 * (x - dial.x)) / far, y: y + 4 + (14 * (y - dial.y)) / far });
+        set(arrow.name, { x: dial.x + far * Math.cos(angle), y: dial.y + 4 - far * Math.sin(angle) });
       });
       const wedge = (both, reach) => {
         const [from, to] = both.map((v) => Math.atan2(v[2 * dial.pair + 1], v[2 * dial.pair]));
@@ -70,7 +73,8 @@ export function mount(root, { query, key, base, furthest }) {
       set(dial.ghost, { d: wedge([rotary(query, 1 + distance, base), rotary(key, 1, base)], R / 2) });
     }
     for (const part of [point, reach]) set(part, { cx: x(distance), cy: y(score) });
-    shown.textContent = score.toFixed(2).replace("-", "−");
-    say(sentence(place, distance, score, largest));
+    shown.textContent = fixed(score);
+    found ||= score >= largest; // by the reader
+    say(sentence(place, distance, score, largest, scoreAt(1, 2), found));
   }
 }

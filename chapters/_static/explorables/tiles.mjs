@@ -1,29 +1,30 @@
 // Chapter 8: the online softmax reads tile after tile; each keeps three numbers, and fades when a larger score comes.
-import { online } from "./math.mjs";
+import { fixed, online } from "./math.mjs";
 import { dragged } from "./dragged.mjs";
 import { draw, frame, picture, set, slider, switches, text } from "./frame.mjs";
 
-const ln = (x) => `ln ${Number(x.toFixed(2))}`;
-const kept = (largest, total, mixed) => [`M = ${ln(Math.exp(largest))}`, `s = ${Number(total.toFixed(2))}`, `o = ${Number(mixed.toFixed(1))}`];
+const ln = (x) => `ln ${Number(fixed(x))}`;
+const kept = (largest, total, mixed) => [`M = ${ln(Math.exp(largest))}`, `s = ${Number(fixed(total))}`, `o = ${Number(fixed(mixed, 1))}`];
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
-export function sentence(read, count, size, { total, mixed, output, fade }, changed) {
+export function sentence(read, count, size, { total, mixed, output, fade }, changed, every) {
   const tiles = count === 1 ? "The only tile is read" : `${read} of ${count} tiles ${read === 1 ? "is" : "are"} read`;
-  const start = `${tiles}. The sum is ${total.toFixed(2)}, the mixed values are ${mixed.toFixed(1)}, and the output so far is ${output.toFixed(2)}.`;
-  const faded = read > 1 && fade < 1 ? ` What was read before has faded to ${fade.toFixed(2)}, since a larger score has come.` : "";
+  const start = `${tiles}. The sum is ${fixed(total)}, the mixed values are ${fixed(mixed, 1)}, and the output so far is ${fixed(output)}.`;
+  const faded = read > 1 && fade < 1 ? ` What was read before has faded to ${fixed(fade)}, since a larger score has come.` : "";
   if (read < count) return `${start}${faded} Read on, and watch the bars.`;
-  return `${start}${faded} It is exact, ${size === 4 ? "but all scores were held at once. Choose smaller tiles." : `with ${size === 1 ? "one score" : "two scores"} at a time. ${changed ? "Does another size of the tiles give the same?" : "Change the last score."}`}`;
+  return `${start}${faded} It is exact, ${size === 4 ? "but all scores were held at once" : `with ${size === 1 ? "one score" : "two scores"} at a time`}. ${every && changed ? "Every size of the tiles gives the same." : size === 4 ? "Choose smaller tiles." : changed ? "Does another size of the tiles give the same?" : "Change the last score."}`;
 }
 
 export function mount(root, { powers, values, size }) {
   // Keys at the left, what each tile keeps of them, and what all that are read come to; on a phone the output is below.
   const wide = matchMedia("(min-width: 640px)").matches, sizes = [1, 2, 4], n = powers.length, PITCH = 58, TOP = 34, middle = TOP + (n * PITCH) / 2;
-  const at = wide ? { score: 44, bar: 56, span: 112, value: 236, tile: 274, box: 92, joined: 446, out: 586, room: [640, 274] } : { score: 38, bar: 44, span: 52, value: 146, tile: 168, box: 72, joined: 278, out: 287, room: [350, 274] };
+  const at = wide ? { score: 44, bar: 56, span: 112, value: 236, tile: 274, box: 92, stub: 50, joined: 446, out: 586, room: [640, 274] } : { score: 38, bar: 44, span: 52, value: 146, tile: 168, box: 64, stub: 37, joined: 286, out: 291, room: [350, 274] };
   const Y = (i) => TOP + PITCH * (i + 0.5);
-  const hand = draw("circle", { cy: Y(n - 1), r: 7, class: "ex-hand ex-weight" });
-  const grip = draw("g", { class: "ex-turned" }, hand, draw("rect", { y: Y(n - 1) - 22, width: at.value - 18, height: 44, fill: "transparent" }));
-  const rows = powers.map((_, i) => ({ score: text(at.score, Y(i) + 5, "", { "text-anchor": "end" }), value: text(at.value, Y(i) + 5, values[i], { class: "ex-value", "text-anchor": "end" }), number: text(0, Y(i) + 5, ""),
-    bar: draw("rect", { x: at.bar, y: Y(i) - 7, height: 14, rx: 2, class: i < n - 1 ? "ex-weight ex-glides" : "ex-weight" }) })); // the last follows the hand
+  // The last score is moved on a scale of its own: the bars are measured from the largest.
+  const below = Y(n - 1) + 24, along = (power) => at.bar + (at.span * (power - 1)) / 19, hand = draw("circle", { cy: below, r: 7, class: "ex-hand ex-quiet" }), reach = draw("circle", { cy: below, r: wide ? 22 : 26, fill: "transparent" });
+  const grip = draw("g", { class: "ex-turned" }, draw("line", { x1: along(1), x2: along(20), y1: below, y2: below, class: "ex-grid" }), hand, reach);
+  const rows = powers.map((_, i) => ({ score: text(at.score, Y(i) + 5, "", { "text-anchor": "end" }), value: text(at.value, Y(i) + 5, values[i], { class: "ex-value", "text-anchor": "end" }), number: text(at.bar + 5, Y(i) + 5, "", { class: "ex-slides" }),
+    bar: draw("rect", { x: at.bar, y: Y(i) - 7, height: 14, rx: 2, class: "ex-quiet ex-glides" }) }));
   const box = (x) => {
     const lines = [0, 1, 2].map(() => text(x + at.box / 2, 0, "", { "text-anchor": "middle" })), edge = draw("rect", { x, width: at.box, height: 54, rx: 4, class: "ex-box" });
     return { parts: [edge, ...lines], show(y, words) { set(edge, { y: y - 27 }); lines.forEach((line, i) => { set(line, { y: y - 12 + 16.5 * i }); line.textContent = words[i]; }); } };
@@ -35,14 +36,15 @@ export function mount(root, { powers, values, size }) {
   set(out, { y: outY + 6 });
   const head = (x, words, kind = "", anchor = "middle") => text(x, 14, words, { "text-anchor": anchor, class: kind });
   const drawing = picture(...at.room, draw("defs", {}, draw("marker", { id: "ex-head-way", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" }, draw("path", { d: "M0 0 8 4 0 8z", class: "ex-quiet" }))),
-    head(at.score, "score", "", "end"), head(at.bar, wide ? "measured from M" : "from M", "ex-weight", "start"), head(at.value, "value", "ex-value", "end"), head(at.tile + at.box / 2, "each tile"), head(at.joined + at.box / 2, "joined"),
+    head(at.score, "score", "", "end"), head(at.bar, wide ? "measured from M" : "from M", "ex-quiet", "start"), head(at.value, "value", "ex-value", "end"), head(at.tile + at.box / 2, "each tile"), head(at.joined + at.box / 2, "joined"),
     ...rows.flatMap(({ score, bar, number, value }) => [score, bar, number, value]), ...tiles.map(({ group }) => group), last, ...joined.parts, edge, out, grip);
-  const sized = switches("keys in a tile", sizes.map((s) => `${s} ${s === 1 ? "key" : "keys"}`), sizes.indexOf(size), () => { const count = n / sizes[sized.value]; read.control.max = count; read.put(count); update(); });
+  const sized = switches("keys in a tile", ["tiles of 1 key", "2 keys", "4 keys"], sizes.indexOf(size), () => { const count = n / sizes[sized.value]; read.control.max = count; read.put(count); update(); });
   const read = slider({ label: "tiles read", min: 1, max: n / size, step: 1, value: n / size, ends: ["1", "all"], show: String, input: update });
   const latest = slider({ label: "score of the last key", min: 1, max: 20, step: 1, value: powers[n - 1], usual: powers[n - 1], ends: ["ln 1", "ln 20"], show: ln, input: update });
   const say = frame(root, [drawing], sized.box, read.box, latest.box);
-  let from; // a bar is measured from the largest: how far it is drawn counts, not where to
-  dragged(drawing, grip, (x, _, begins) => { if (begins) from = x - 8 * latest.value; latest.put(Math.round((x - from) / 8)); update(); });
+  const tried = new Set();
+  let changed = false; // ever, as the sizes that were tried
+  dragged(drawing, grip, (x) => { latest.put(Math.round(1 + (19 * (x - at.bar)) / at.span)); update(); });
   update();
 
   function update() {
@@ -52,9 +54,8 @@ export function mount(root, { powers, values, size }) {
       const power = i < seen ? Math.exp(scores[i] - step.largest) : 0;
       score.textContent = ln(now[i]);
       set(bar, { width: at.span * power });
-      set(number, { x: at.bar + at.span * power + (i < n - 1 ? 5 : 11) });
-      if (i === n - 1) set(hand, { cx: at.bar + at.span * power });
-      number.textContent = i < seen ? power.toFixed(2) : "";
+      number.style.transform = `translateX(${at.span * power}px)`;
+      number.textContent = i < seen ? fixed(power) : "";
       for (const part of [score, value]) part.style.opacity = i < seen ? 1 : 0.55;
     });
     tiles.forEach(({ group, comes, goes, fade, show }, i) => {
@@ -63,14 +64,17 @@ export function mount(root, { powers, values, size }) {
       const from = i * width, y = TOP + PITCH * (from + width / 2), [own] = online(scores.slice(from, from + width), values.slice(from, from + width), width);
       show(y, kept(own.largest, own.total, own.mixed));
       set(comes, { d: `M${at.value + 7} ${Y(from) - 12}V${Y(from + width - 1) + 12}M${at.value + 7} ${y}H${at.tile - 4}` });
-      set(goes, { d: `M${at.tile + at.box} ${y}L${at.joined - 4} ${middle + (y - middle) / 8}` });
-      fade.textContent = `× ${Number(Math.exp(own.largest - step.largest).toFixed(2))}`;
-      set(fade, { y: y > middle ? y + 20 : y - 9 });
+      set(goes, { d: `M${at.tile + at.box} ${y}h${at.stub}L${at.joined - 4} ${middle + (y - middle) / 8}` });
+      fade.textContent = `× ${Number(fixed(Math.exp(own.largest - step.largest)))}`;
+      set(fade, { y: y - 7 });
       group.style.opacity = i < read.value ? 1 : 0.4;
       for (const part of [goes, fade]) part.style.display = i < read.value ? "" : "none";
     });
+    for (const part of [hand, reach]) set(part, { cx: along(latest.value) });
     joined.show(middle, kept(step.largest, step.total, step.mixed));
-    out.textContent = Number(step.output.toFixed(2));
-    say(sentence(read.value, steps.length, width, step, latest.value !== powers[n - 1]), steps.map((one, i) => [width * (i + 1), ln(Math.exp(one.largest)), one.total.toFixed(2), one.mixed.toFixed(1), one.output.toFixed(2)]));
+    out.textContent = Number(fixed(step.output));
+    changed ||= latest.value !== powers[n - 1];
+    tried.add(width);
+    say(sentence(read.value, steps.length, width, step, changed, tried.size === sizes.length), steps.map((one, i) => [width * (i + 1), ln(Math.exp(one.largest)), fixed(one.total), fixed(one.mixed, 1), fixed(one.output)]));
   }
 }

@@ -1,13 +1,14 @@
 // Chapter 7: the score of one key in head 19.7 as a sum over all that wrote into its vector.
+import { fixed } from "./math.mjs";
 import { brief, choice, draw, frame, make, picture, set, slider, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(tokens, key, weight, lead, parts) {
   const [best, most] = parts[0];
-  const start = `Head 19.7 gives ${weight.toFixed(2)} to “${tokens[key].trim()}”, whose score is ${Math.abs(lead).toFixed(1)} ${lead < 0 ? "below" : "above"} the mean of the other keys`;
+  const start = `Head 19.7 gives ${fixed(weight)} to “${tokens[key].trim()}”, whose score is ${fixed(Math.abs(lead), 1)} ${lead < 0 ? "below" : "above"} the mean of the other keys`;
   if (lead < 0 || weight < 0.05) return `${start}. Choose a key with more weight, and see who told the head.`;
-  if (best === "17.1" && most > lead / 2) return `${start}. ${most > lead ? `Head 17.1 alone gives ${most.toFixed(1)}, and others take away` : `Of this, head 17.1 gives ${most.toFixed(1)}`}. Choose another key, or a text with nothing to look up.`;
-  return `${start}. The largest part, ${most.toFixed(1)}, is by ${best === "embedding" ? "the embedding" : best.startsWith("network") ? best.replace("network", "the network of layer") : `head ${best}`}${most > lead ? ", and others take away" : ""}. ${best === "17.1" ? "Who gives the rest?" : "Is it 17.1 wherever a token is found?"}`;
+  if (best === "17.1" && most > lead / 2) return `${start}. ${most > lead ? `Head 17.1 alone gives ${fixed(most, 1)}, and others take away` : `Of this, head 17.1 gives ${fixed(most, 1)}`}. Choose another key, or a text with nothing to look up.`;
+  return `${start}. The largest part, ${fixed(most, 1)}, is by ${best === "embedding" ? "the embedding" : best.startsWith("network") ? best.replace("network", "the network of layer") : `head ${best}`}${most > lead ? ", and others take away" : ""}. ${best === "17.1" ? "Who gives the rest?" : "Is it 17.1 wherever a token is found?"}`;
 }
 
 export function mount(root, { texts, twenty }) {
@@ -23,7 +24,7 @@ export function mount(root, { texts, twenty }) {
   const all = twenty.map((one, i) => { const made = span(30 + 8 * i); show(made, one); return made; });
   const here = span(HERE, "ex-here"), named = text(0, HERE - 10, "17.1", { class: "ex-key", "text-anchor": "middle" });
   const tick = (lead) => [draw("line", { x1: X(lead), x2: X(lead), y1: 24, y2: 222, class: "ex-grid" }), text(X(lead), 240, lead, { "text-anchor": "middle", class: "ex-quiet" })];
-  const right = draw("g", wide ? {} : { transform: "translate(-302 246)" }, ...[0, 10, 20].flatMap(tick), ...all.flatMap(({ range, dot }) => [range, dot]), text(400, 108, "20 texts", {}), text(400, HERE + 5, "this key", {}), here.range, here.dot, named,
+  const right = draw("g", wide ? {} : { transform: "translate(-302 246)" }, ...[0, 10, 20].flatMap(tick), ...all.flatMap(({ range, dot }) => [range, dot]), text(372, 108, "20 texts"), text(372, HERE + 5, "this key"), here.range, here.dot, named,
     text(560, 14, "parts of a lead", { "text-anchor": "middle", class: "ex-quiet" }));
   const drawing = picture(...(wide ? [640, 248] : [350, 494]), text(ZERO, 14, "its largest parts", { class: "ex-quiet" }), draw("line", { x1: ZERO, x2: ZERO, y1: 26, y2: 222, class: "ex-grid" }), ...rows.flatMap(({ name, bar, number }) => [name, bar, number]), right);
   const words = make("p", { class: "ex-pieces", "aria-hidden": "true" });
@@ -50,14 +51,15 @@ export function mount(root, { texts, twenty }) {
     const parts = [...tops[key], ["the other 175", leads[key] - tops[key].reduce((sum, [, x]) => sum + x, 0)]];
     [...words.children].forEach((one, i) => { one.style.setProperty("--w", weights[i]); set(one, { class: i === key ? "ex-asking" : "" }); });
     rows.forEach(({ name, bar, number }, i) => {
-      const [words, x] = parts[i], wide = Math.min(Math.abs(x), 19) * UNIT;
+      const [words, x] = parts[i], wide = Math.min(Math.abs(x), 19) * UNIT, covered = x < 0 && wide > ZERO - LEFT - 6; // its bar would be on its name
       name.textContent = words;
+      set(name, covered ? { x: ZERO + 54, "text-anchor": "start" } : { x: LEFT, "text-anchor": "end" });
       set(bar, { x: x < 0 ? ZERO - wide : ZERO, width: wide, class: words === "17.1" ? "ex-key" : "ex-quiet" });
       set(number, { x: ZERO + (x < 0 ? 6 : wide + 6) });
-      number.textContent = x.toFixed(1).replace("-", "−");
+      number.textContent = fixed(x, 1);
     });
     show(here, spans[key]);
     set(named, { x: X(spans[key][2]) });
-    say(sentence(tokens, key, weights[key], leads[key], parts), parts.map(([words, x]) => [words, x.toFixed(1).replace("-", "−")]));
+    say(sentence(tokens, key, weights[key], leads[key], parts), parts.map(([words, x]) => [words, fixed(x, 1)]));
   }
 }

@@ -1,12 +1,14 @@
 // Chapter 4: the training of three projections, step by step, from noise to a diagonal.
-import { draw, frame, make, picture, set, slider, text } from "./frame.mjs";
+import { fixed } from "./math.mjs";
+import { button, draw, frame, make, picture, set, slider, text } from "./frame.mjs";
 import { squares } from "./squares.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(step, found, right) {
-  const start = step ? `After ${step} steps the letters find ${found.toFixed(2)} of their partners and name ${right.toFixed(2)} of the digits.`
-    : `Before the first step the letters find ${found.toFixed(2)} of their partners and name ${right.toFixed(2)} of the digits.`;
+  const start = step ? `After ${step} steps the letters find ${fixed(found)} of their partners and name ${fixed(right)} of the digits.`
+    : `Before the first step the letters find ${fixed(found)} of their partners and name ${fixed(right)} of the digits.`;
   if (found > 0.95) return `${start} The weights lie on the diagonal, since each letter looks at its partner's card. Go back, and look when it appeared.`;
+  if (found > 0.6) return `${start} A diagonal shows, and the rest still takes ${fixed(1 - found)}. Go on: where does it go?`;
   if (found > 0.25) return `${start} A diagonal begins to show. Are the darkest squares right already?`;
   return `${start} ${step ? "The rows are hardly more than noise. Go on" : "The rows are noise. Let it learn"}, and watch whether finding or reading comes first.`;
 }
@@ -27,11 +29,10 @@ export function mount(root, { steps, weights, found, right, tokens }) {
     ...[0, 1].flatMap((share) => [draw("line", { x1: X, x2: X + 16 * SIZE, y1: y(share), y2: y(share), class: "ex-grid" }), text(X - 8, y(share) + 4, share, { "text-anchor": "end" })]),
     mark, curve(found, "ex-weight"), curve(right, "ex-output"), ...points, ...numbers,
     ...[0, 20, 40, 60].map((step) => text(x(step), 362, step, { "text-anchor": "middle" })));
-  const at = slider({ label: "steps of training", min: 0, max: last, step: 1, value: 0, ends: ["0", `${steps[last]}`], show: (i) => `${steps[i]}`, input: update });
-  const play = make("button", { type: "button" }, "Play");
+  const at = slider({ label: "steps of training", min: 0, max: last, step: 1, value: 0, ends: ["0", `${steps[last]}`], show: (i) => `${steps[i]}`, input: () => { stop(); update(); } }); // the hand goes before
   let running;
   const stop = () => { clearInterval(running); running = null; play.textContent = "Play"; };
-  play.addEventListener("click", () => {
+  const play = button("Play", () => {
     if (running) return stop();
     play.textContent = "Pause";
     if (at.value === last) { at.put(0); update(); }
@@ -47,7 +48,7 @@ export function mount(root, { steps, weights, found, right, tokens }) {
     const apart = Math.max(0, 16 - Math.abs(y(found[i]) - y(right[i]))) / 2 * (found[i] < right[i] ? 1 : -1);
     [[found, apart, "found"], [right, -apart, "right"]].forEach(([shares, shift, word], k) => {
       set(points[k], { cx: x(steps[i]), cy: y(shares[i]) });
-      numbers[k].textContent = `${word} ${shares[i].toFixed(2)}`;
+      numbers[k].textContent = `${word} ${fixed(shares[i])}`;
       set(numbers[k], { y: y(shares[i]) + 4 + shift });
     });
     say(sentence(steps[i], found[i], right[i]));

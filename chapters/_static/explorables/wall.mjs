@@ -1,19 +1,20 @@
 // The wall of the atlas: a small picture of each head, which can be sorted, walked with the arrow keys, and opened.
-import { make, set } from "./frame.mjs";
+import { button, make, set } from "./frame.mjs";
 
 const HEADS = 9;
 export const HALF = 0.5;
 
+/** `sorted` is told what an order that was asked for shows. */
 export function wallOf(all, n, answer, { open, look, sorted }) {
-  let by;
-  const SORTS = [["layer", "by layer", ""], ["one", "looks one back", "give the token before more than half"], ["first", "rests on the first token", "give the first token more than half"],
-    ["up", `looks up ${answer}`, `give ${answer} more than half in the last row`], ["need", `matters for ${answer}`, ""]];
-  const told = make("p", { class: "atlas-told", role: "status" });
-  const sorts = make("div", { class: "atlas-sorts", role: "group", "aria-label": "Sort the wall" }, ...SORTS.map(([key, words]) => {
-    const one = make("button", { type: "button", "aria-pressed": key === "layer" }, words);
-    one.addEventListener("click", () => sort(key));
-    return one;
-  }));
+  let by = "layer";
+  const SORTS = [["layer", "layer"], ["one", "looks one back", "give the token before more than half"], ["first", "rests on the first token", "give the first token more than half"],
+    ["up", `looks up ${answer}`, `give ${answer} more than half in the last row`], ["need", `matters for ${answer}`]];
+  const [most, least] = ["first", "last"].map((end) => make("p", { class: `atlas-${end}`, "aria-hidden": "true" }));
+  const sorts = make("div", { class: "atlas-sorts", role: "group", "aria-label": "Sort the wall by" }, make("span", { "aria-hidden": "true" }, "Sort by"));
+  const buttons = SORTS.map(([key, words]) => set(button(words, () => sorted(sort(key))), { "aria-pressed": key === by }));
+  sorts.append(...buttons);
+  const key = (w) => make("i", { class: "ex-on", style: `--w:${w / 8}` });
+  const legend = make("p", { class: "atlas-legend", "aria-hidden": "true" }, make("span", {}, "weight 0 ", ...Array.from({ length: 9 }, (_, w) => key(w)), " 1"), make("span", {}, make("i", { class: "atlas-later" }), " comes later, not seen"));
   const wall = make("div", { class: "atlas-wall", role: "group", "aria-label": "270 heads, 30 layers of 9. Arrow keys move, Enter opens." });
   for (const one of all) {
     one.canvas = make("canvas", { width: n, height: n });
@@ -25,14 +26,15 @@ export function wallOf(all, n, answer, { open, look, sorted }) {
   }
   wall.addEventListener("pointerleave", () => look(null));
   wall.addEventListener("keydown", (event) => {
-    const rows = [...wall.children], at = rows.indexOf(document.activeElement), style = getComputedStyle(wall), down = style.gridAutoFlow.startsWith("column");
-    const across = down ? HEADS : style.gridTemplateColumns.split(" ").length;
-    const step = { ArrowRight: down ? across : 1, ArrowLeft: down ? -across : -1, ArrowDown: down ? 1 : across, ArrowUp: down ? -1 : -across, Home: -at, End: rows.length - 1 - at }[event.key];
+    const rows = [...wall.children], at = rows.indexOf(document.activeElement), down = getComputedStyle(wall).gridAutoFlow.startsWith("column");
+    const [right, below] = down ? [HEADS, 1] : [1, HEADS]; // nine below each other, or on a phone beside each other
+    const step = { ArrowRight: right, ArrowLeft: -right, ArrowDown: below, ArrowUp: -below, Home: -at, End: rows.length - 1 - at }[event.key];
     if (step === undefined || at < 0) return;
     event.preventDefault();
     if (rows[at + step]) { rove(rows[at + step]); rows[at + step].focus(); }
   });
-  return { parts: [sorts, wall, told], paint, rove, sort, by: () => by };
+  label();
+  return { parts: [make("div", { class: "atlas-tools" }, sorts, legend), make("div", { class: "atlas-ends" }, most, wall, least)], paint, rove, by: () => by };
 
   /** Each picture in the ramp of this theme, which a probe in the page tells. */
   function paint() {
@@ -49,19 +51,24 @@ export function wallOf(all, n, answer, { open, look, sorted }) {
     for (const one of wall.querySelectorAll("[tabindex='0']")) one.tabIndex = -1;
     button.tabIndex = 0;
   }
+  /** What stands at the two ends of the wall, and how many heads do more than half of the time what it is sorted by. */
+  function label() {
+    const [, , does] = SORTS.find(([one]) => one === by), count = all.filter((one) => one[by] > HALF).length;
+    most.textContent = by === "layer" ? "layer 1, nearest to the words" : `most: ${does ? `${count} heads ${does}` : `without these the model gives ${answer} least`}`;
+    least.textContent = by === "layer" ? "layer 30, nearest to the answer" : does ? "least (pale)" : "least";
+    for (const one of all) one.button.classList.toggle("atlas-faint", Boolean(does) && one[by] <= HALF);
+    return by === "layer" ? "The layers are in their order." : does ? `${count} of 270 heads ${does}. They come first, and the others are pale.` : `The heads without which the model gives ${answer} least come first.`;
+  }
   function sort(key) {
     by = key;
-    const [, words, does] = SORTS.find(([one]) => one === key), places = new Map(all.map(({ button }) => [button, button.getBoundingClientRect()]));
+    const places = new Map(all.map(({ button }) => [button, button.getBoundingClientRect()]));
     [...all].sort((a, b) => b[key] - a[key] || a.at - b.at).forEach(({ button }) => wall.append(button));
-    wall.classList.toggle("atlas-layers", key === "layer");
-    [...sorts.children].forEach((one, i) => set(one, { "aria-pressed": SORTS[i][0] === key }));
-    for (const one of all) one.button.classList.toggle("atlas-faint", Boolean(does) && one[key] <= HALF);
-    const count = all.filter((one) => one[key] > HALF).length;
-    told.textContent = key === "layer" ? "30 layers of 9 heads: layer 1 is nearest to the words, layer 30 to the answer." : does ? `${count} of 270 heads ${does}; the others are pale.` : `First the heads without which the model gives ${answer} least.`;
-    if (words && !matchMedia("(prefers-reduced-motion: reduce)").matches) for (const { button } of all) {
+    buttons.forEach((one, i) => set(one, { "aria-pressed": SORTS[i][0] === key }));
+    const says = label();
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) for (const { button } of all) {
       const old = places.get(button), place = button.getBoundingClientRect();
-      if (old.width && (old.x !== place.x || old.y !== place.y)) button.animate([{ transform: `translate(${old.x - place.x}px,${old.y - place.y}px)` }, {}], { duration: 500, easing: "cubic-bezier(.3,0,.1,1)" });
+      if (old.x !== place.x || old.y !== place.y) button.animate([{ transform: `translate(${old.x - place.x}px,${old.y - place.y}px)` }, {}], { duration: 500, easing: "cubic-bezier(.3,0,.1,1)" });
     }
-    sorted();
+    return says;
   }
 }
