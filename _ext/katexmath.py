@@ -31,7 +31,7 @@ STATIC = KATEX / "static"  # what is shipped with the book: the style sheet and 
 MATHML = re.compile(r"<math\b.*?</math>", re.DOTALL)
 UNREADABLE = re.compile("<m[ion](?: [^>]*)?><|\u2063|⊤")
 REFERENCE = "chapters/api/"  # docstrings: their letters are plain, and K(…) is a function
-PLAIN = re.compile(r"(?<![A-Za-z_\\])(?:W_)?([QKVqkv])(?![A-Za-z(])")
+PLAIN = re.compile(r"(?<![A-Za-z_\\])(?<!mathbf\{)(?:W_)?([QKVqkv])(?![A-Za-z(])")
 NAMES = {"q": "query", "k": "key", "v": "value"}
 
 # JSON on the way out as well: the wrapper cannot return a string that JavaScript built in pieces.

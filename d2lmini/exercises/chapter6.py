@@ -587,7 +587,7 @@ register(
             ),
         ),
         hints=(
-            "How many terms does the sum in the last line have?",
+            "The result is a sum. How many terms does it have?",
             "With h = norm(x), the result is x + attend(h) + narrow(relu(widen(h))).",
             "MultiHeadAttention returns output and weights, and takes causal=True.",
         ),

@@ -151,6 +151,8 @@ def test_the_atlas_by_keyboard(visit):
     tab.keyboard.press("Enter")
     expect(says).to_contain_text("Head 2.1 ")
     expect(found.locator("h2")).to_be_in_viewport()
+    expect(found.locator(".atlas-lookup")).to_be_in_viewport(ratio=0.95)
+    expect(tab.locator(".atlas-wall")).to_be_in_viewport(ratio=0.8)
     assert tab.evaluate(focus).startswith("head 2.1, ")
     found.get_by_role("button", name="Take this head out").press("Enter")
     expect(found.locator(".atlas-cut p")).to_contain_text("0.186 is what the model gives")
@@ -163,9 +165,9 @@ def test_the_atlas_by_keyboard(visit):
 
 def test_the_atlas_sorts_by_what_python_finds(visit):
     tab, _, says = opened(visit, "atlas", reduced_motion="reduce")
-    first, last = tab.locator(".atlas-first"), tab.locator(".atlas-last")
-    expect(first).to_have_text("layer 1, nearest to the words")
-    expect(last).to_have_text("layer 30, nearest to the answer")
+    most, least = tab.locator(".atlas-first"), tab.locator(".atlas-last")
+    expect(most).to_have_text("layer 1, nearest to the words")
+    expect(least).to_have_text("layer 30, nearest to the answer")
     for habit, name in (("one", "looks one back"), ("first", "rests on"), ("up", "looks up")):
         tab.locator(".atlas-sorts").get_by_role("button", name=name).click()
         expect(says).to_contain_text("or sort by something else")
@@ -174,10 +176,14 @@ def test_the_atlas_sorts_by_what_python_finds(visit):
         first = tab.locator(".atlas-wall button").first.get_attribute("aria-label")
         assert first.startswith(f"head {layer + 1}.{head + 1}, ")
         count = int((found > 0.5).sum())
-        expect(first).to_contain_text(f"most: {count} heads give")
-        expect(last).to_have_text("least (pale)")
+        expect(most).to_contain_text(f"most: {count} heads give")
+        expect(least).to_have_text("least (pale)")
         expect(says).to_contain_text(f"{count} of 270 heads give")
         assert tab.locator(".atlas-wall .atlas-faint").count() == 270 - count
+    for width, down in ((1280, False), (390, True)):  # what stands at an end is at this end
+        tab.set_viewport_size({"width": width, "height": 900})
+        wall, start, end = (one.bounding_box() for one in (tab.locator(".atlas-wall"), most, least))
+        assert (start["y"] < wall["y"]) == down and end["y"] > wall["y"]
 
 
 def test_a_head_opens_as_a_table_with_its_weights(visit):
@@ -236,7 +242,7 @@ def test_nothing_of_it_is_loaded_before_a_reader_comes_near(visit):
 def test_on_a_phone_nobody_is_shut_out_and_its_words_can_be_read(visit, name):
     tab = visit(PAGES[name], width=390).tab
     found = tab.locator(f"[data-explorable={name}]")
-    for width in (1280, 390):
+    for width in (1280, *[820] * (name == "atlas"), 390):  # which stands otherwise on a tablet
         tab.set_viewport_size({"width": width, "height": 900})
         tab.route("**/explorables/*.mjs", lambda one: None)  # held until its place is measured
         tab.reload()

@@ -50,6 +50,7 @@ VALUE_ERRORS = {
     "heatmaps([[1.0, np.inf]])": r"\+inf at \(0, 1\); only -inf and NaN",
     "heatmaps([[1.7e308, -1.7e308]])": r"matrices has numbers as large as 1.7e\+308; at most",
     "heatmaps(np.ones((24, 24, 2, 2)))": "24 x 24 panels, more than 512",
+    "AttentionExplorer(EYE, TOKENS, query=3)": "query = 3: there are 3, from 0 to 2",
     "heatmaps(EYE, xticks=['a'])": "got 1 key label for 3 keys",
     "heatmaps(SIX, titles=['a', 'b'])": r"has 2 entries; give 3 \(one per column\) or 6 \(one",
     "heatmaps(EYE, mask=np.ones((2, 5), bool))": r"\(2, 5\) does not broad.*\(1, 1, 3, 3\);.*\(3",

@@ -47,8 +47,8 @@ export async function mount(root, { tokens, file, place, chance, without, first,
   }));
   const seen = make("p", { class: "atlas-seen", "aria-hidden": "true" });
   const wall = wallOf(all, n, answer, { open: (one) => { out = false; open(one); to(table.box); }, look: (one) => look(one ?? now), sorted: tell });
-  const picture = make("div", { class: "atlas" }, arcs, line, seen, ...wall.parts);
-  document.querySelector(`#${root.dataset.replaces} .d2lmini-figure`).replaceWith(picture);
+  const picture = make("div", { class: "atlas ex-live" }, arcs, line, seen, ...wall.parts);
+  document.querySelector(`#${root.dataset.replaces} .d2lmini-figure`).after(picture); // which stays for paper
 
   const from = slider({ label: "asked from token", min: 1, max: n, step: 1, value: n, ends: [tokens[0].trim(), tokens[n - 1].trim()], show: (i) => `${i}, ${tokens[i - 1].trim()}`, input: () => ask(from.value - 1) });
   const steps = [-1, 1].map((by) => button("", () => { out = false; open(all[now.at + by]); }));
