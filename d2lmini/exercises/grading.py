@@ -179,9 +179,8 @@ def _require_torch(exercise: Exercise) -> None:
 
 
 def _not_attempted(exercise: Exercise) -> Result:
-    return Result(
-        exercise.name, "todo", "not attempted yet. Replace the ... and run the cell again."
-    )
+    message = "not attempted yet. Replace the three dots (...) and run the cell again."
+    return Result(exercise.name, "todo", message)
 
 
 def _grade(exercise: Exercise, fn: Callable[..., Any]) -> Result:
