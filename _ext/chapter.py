@@ -287,9 +287,10 @@ def put_beside(document: nodes.document, env) -> None:
         if not key or not plain or (section, key) in seen or not in_main_text(link):
             continue
         seen.add((section, key))
-        note = f'<a tabindex="-1" href="{link["refuri"]}">{short_work(env, key)}</a>'
-        note = f'<span class="beside" aria-hidden="true">{note}</span>'
-        link.parent.insert(link.parent.index(link) + 1, nodes.raw("", note, format="html"))
+        if work := short_work(env, key):
+            note = f'<a tabindex="-1" href="{link["refuri"]}">{work}</a>'
+            note = f'<span class="beside" aria-hidden="true">{note}</span>'
+            link.parent.insert(link.parent.index(link) + 1, nodes.raw("", note, format="html"))
 
 
 # --- kinds of cells and of exercises, as classes: a style sheet that looks for itself (`:has`)

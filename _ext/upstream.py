@@ -61,8 +61,11 @@ def note_citation(env, key: str, place: str, line: int) -> None:
 
 
 def short_work(env, key: str) -> str:
-    """Return who wrote a work, when, and its title, as HTML."""
-    entry = env.get_domain("cite").bibdata.data.entries[key]
+    """Return who wrote a work, when, and its title, as HTML; nothing of one that is unknown."""
+    entries = env.get_domain("cite").bibdata.data.entries
+    if key not in entries:  # which the bibliography reports
+        return ""
+    entry = entries[key]
     people = entry.persons.get("author", [])
     names = [" ".join(one.prelast_names + one.last_names) for one in people]
     who = f"{names[0]} et al." if len(names) > 3 else " and ".join(", ".join(names).rsplit(", ", 1))
