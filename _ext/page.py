@@ -8,6 +8,7 @@ import hashlib
 import html
 import posixpath
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from docutils import nodes
@@ -117,7 +118,7 @@ SMALL = {low: f"<sub>{plain}</sub>" for low, plain in zip("ᵢⱼₙ", "ijn", st
 SMALL |= {high: f"<sup>{plain}</sup>" for high, plain in zip("ᵀˣ", "Tx", strict=True)}
 
 # What stands in the text of a page, and what has to stand there instead.
-IN_TEXT = [
+IN_TEXT: list[tuple[str, str | Callable[[re.Match], str]]] = [
     # The roles of bibliographies are not valid where the extension puts them.
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
     (r' role="doc-biblioentry"', ""),
