@@ -94,7 +94,7 @@ def hanging(code: str) -> str:
             if depth > levels[-1][0]:
                 levels.append((depth, min(depth, levels[-1][1] + STEP, DEEPEST)))
         narrow = levels[-1][1]
-        if len(plain) > NARROW:
+        if len(plain) > LONGEST:
             line = breakable(line)
         at = f"--i:{depth}" + f";--p:{narrow}" * (narrow != depth)
         made.append(f'<i style="{at}">{line}</i>' if depth else f"<i>{line}</i>")

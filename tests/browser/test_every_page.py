@@ -44,6 +44,7 @@ MISSED = """
 [...document.querySelectorAll(
     'a[href], button:enabled, textarea, input, summary, select, [tabindex="0"]')]
     .filter(e => e.type !== 'radio' || e.checked)  // the arrow keys lead to the others
+    .filter(e => !e.closest('.beside'))  // what a link of the text leads to, once more
     // in an editor one edits and copies without the buttons of its cell
     .filter(e => e.tabIndex >= 0 || !e.closest('.cell').querySelector('textarea[data-reached]'))
     .filter(e => e.checkVisibility({visibilityProperty: true}) && !('reached' in e.dataset))
