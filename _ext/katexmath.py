@@ -30,7 +30,6 @@ STATIC = KATEX / "static"  # what is shipped with the book: the style sheet and 
 
 MATHML = re.compile(r"<math\b.*?</math>", re.DOTALL)
 UNREADABLE = re.compile("<m[ion](?: [^>]*)?><|\u2063|⊤")
-REFERENCE = "chapters/api/"  # docstrings: their letters are plain, and K(…) is a function
 PLAIN = re.compile(r"(?<![A-Za-z_\\])(?<!mathbf\{)(?:W_)?([QKVqkv])(?![A-Za-z(])")
 NAMES = {"q": "query", "k": "key", "v": "value"}
 
@@ -109,10 +108,8 @@ def to_html(writer, node, display: bool) -> str:
     if display and r"\\" in tex and r"\begin{" not in tex:
         tex = r"\begin{aligned}" + tex + r"\end{aligned}"  # as Sphinx does for its other renderers
     colourful = tex
-    if writer.builder.current_docname.startswith(REFERENCE):
-        colourful = PLAIN.sub(
-            lambda found: rf"\htmlClass{{{NAMES[found[1].lower()]}}}{{{found[0]}}}", tex
-        )
+    if writer.builder.current_docname.startswith("chapters/api/"):  # docstrings have plain letters
+        colourful = PLAIN.sub(lambda it: rf"\htmlClass{{{NAMES[it[1].lower()]}}}{{{it[0]}}}", tex)
     for name, symbols in writer.config.katex_classes.items():
         for symbol in symbols:
             colourful = colourful.replace(symbol, rf"\htmlClass{{{name}}}{{{symbol}}}")

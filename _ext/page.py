@@ -5,7 +5,6 @@ all are written, and `theme/layout.html` links the one.
 """
 
 import hashlib
-import html
 import posixpath
 import re
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from pathlib import Path
 from docutils import nodes
 
 from d2lmini.plotting.theme import HATCH, PALETTES, RAMP
+from lettering.lines import hanging
 
 COLOURS = ("query", "key", "value", "output", "weight")
 STYLES = [
@@ -35,18 +35,6 @@ LINK = re.compile(r"(_static/style\.css)(?:\?v=\w+)?(?=\")")
 # Words of code that need no colour. They are a third of a chapter's tags.
 NO_COLOUR = re.compile(r'<span class="(?:n|nn|nx|o|p|pm|w)">([^<]*)</span>')
 CODE = re.compile(r'(<div class="highlight"><pre><span></span>)(.*?)(?=</pre>)', re.DOTALL)
-TAG = re.compile(r"<[^>]*>")
-# Where a line that is too long for a phone may be broken, outside of tags: after blanks; in what
-# has none for longer than 24 letters also after a comma and before the dot of a name; if need be
-# after a bracket.
-BLANKS = re.compile(r"(?<=[^ ]) +(?! |[^<]*>)")
-JOINTS = re.compile(
-    r"((?<=,)(?=[^ <])|(?<=})(?={)|(?<![\d. ])(?=\.(?:<[^>]*>)*[A-Za-z_]))(?![^<]*>)"
-)
-OPENS = re.compile(r"(?<=[(\[])(?![^<]*>)")
-REMARK = re.compile(r'<span class="c1">.*?</span>')
-NARROW, LONGEST = 34, 24
-STEP, DEEPEST = 4, 12  # blanks on a phone, for one step to the right and for all of them
 
 
 def box_tables(document: nodes.document, env) -> None:
@@ -73,49 +61,7 @@ def lean_code(app, pagename, templatename, context, doctree) -> None:
         context["body"] = CODE.sub(lambda code: f"{code[1]}{hanging(code[2])}", body)
 
 
-def hanging(code: str) -> str:
-    r"""Return lines as elements that know how far they are indented, and how far on a phone.
-
-    Each knows where it may be broken, too: not within a name or a number, and not after a bracket
-    that opens.
-
-    >>> hanging("for i in x:\n    i")
-    '<i>for i in x:\n</i><i style="--i:4">    i</i>'
-    >>> hanging("f(x,\n          y)")
-    '<i>f(x,\n</i><i style="--i:10;--p:4">          y)</i>'
-    """
-    made, levels = [], [(0, 0)]  # where the lines above begin that this one is inside of
-    for line in code.splitlines(keepends=True):
-        plain = html.unescape(TAG.sub("", line))
-        depth = len(plain) - len(plain.lstrip(" "))
-        if plain.strip():
-            while levels[-1][0] > depth:
-                levels.pop()
-            if depth > levels[-1][0]:
-                levels.append((depth, min(depth, levels[-1][1] + STEP, DEEPEST)))
-        narrow = levels[-1][1]
-        if len(plain) > LONGEST:
-            line = breakable(line)
-        at = f"--i:{depth}" + f";--p:{narrow}" * (narrow != depth)
-        made.append(f'<i style="{at}">{line}</i>' if depth else f"<i>{line}</i>")
-    return "".join(made)
-
-
-def breakable(line: str) -> str:
-    """Return a line with a mark at each place where it may be broken."""
-    line = BLANKS.sub(lambda run: f"<u>{run[0]}</u><wbr>" if run[0][1:] else " <wbr>", line)
-    for joints, most in ((JOINTS, LONGEST), (OPENS, NARROW)):
-        parts = line.split("<wbr>")
-        lengths = [len(html.unescape(TAG.sub("", part)).strip()) for part in parts]
-        line = "<wbr>".join(
-            joints.sub("<wbr>", part) if length > most else part
-            for part, length in zip(parts, lengths, strict=True)
-        )
-    return REMARK.sub(lambda remark: remark[0].replace("<wbr>", ""), line)
-
-
-SMALL = {low: f"<sub>{plain}</sub>" for low, plain in zip("ᵢⱼₙ", "ijn", strict=True)}
-SMALL |= {high: f"<sup>{plain}</sup>" for high, plain in zip("ᵀˣ", "Tx", strict=True)}
+SMALL = {"ᵢ": "sub>i", "ⱼ": "sub>j", "ₙ": "sub>n", "ᵀ": "sup>T", "ˣ": "sup>x"}
 
 # What stands in the text of a page, and what has to stand there instead.
 IN_TEXT: list[tuple[str, str | Callable[[re.Match], str]]] = [
@@ -153,7 +99,7 @@ IN_TEXT: list[tuple[str, str | Callable[[re.Match], str]]] = [
     # Small letters that the book's face lacks, outside of code, drawings and formulas.
     (
         r"(?s)(<(pre|code|svg|math)\b.*?</\2>|<[^>]*>)|([ᵢⱼₙᵀˣ])",
-        lambda found: found[1] or SMALL[found[3]],
+        lambda found: found[1] or f"<{SMALL[found[3]]}</{SMALL[found[3]][:4]}",
     ),
     # As attributes, the sizes keep the place of a picture free while it is loaded, at any width.
     (

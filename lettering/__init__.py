@@ -1,1 +1,1 @@
-"""Set the words of the book in its one face: of pages, and of drawings in one size."""
+"""Set the words of the book in its one face: of pages, drawings in one size, lines of code."""
