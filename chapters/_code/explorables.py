@@ -399,9 +399,9 @@ def told() -> Start:
             {
                 "tokens": list(tokens),
                 "weights": weights.round(3).tolist(),
-                "leads": leads.sum(axis=0).round(2).tolist(),
+                "leads": leads.sum(axis=0).round(3).tolist(),
                 "tops": [
-                    [[trials.parts[i], round(float(leads[i, key]), 2)] for i in order[:, key]]
+                    [[trials.parts[i], round(float(leads[i, key]), 3)] for i in order[:, key]]
                     for key in range(n)
                 ],
                 "spans": spans.round(1).tolist(),

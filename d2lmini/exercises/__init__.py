@@ -82,7 +82,7 @@ def check(fn: Any = _NOT_GIVEN, *, name: str | None = None) -> Any:
     >>> @check
     ... def my_softmax(scores):
     ...     ...
-    ○ my_softmax: not attempted yet. Replace the three dots (...) and run the cell again.
+    ○ my_softmax: not attempted yet. Replace the three dots and run again.
     """
     if fn is _NOT_GIVEN:
         return lambda answer: check(answer, name=name)

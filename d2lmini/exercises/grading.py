@@ -179,7 +179,7 @@ def _require_torch(exercise: Exercise) -> None:
 
 
 def _not_attempted(exercise: Exercise) -> Result:
-    message = "not attempted yet. Replace the three dots (...) and run the cell again."
+    message = "not attempted yet. Replace the three dots and run again."
     return Result(exercise.name, "todo", message)
 
 

@@ -60,7 +60,7 @@ class Cell {
     this.out.dataset.liveOutput = "";
     if (!this.exercise) this.out.setAttribute("aria-live", "polite"); // its verdict is the status
     this.outputIs = `Output of cell ${number}`;
-    root.querySelector(".cell_output:not(.shows-figure *)")?.setAttribute("aria-label", this.outputIs);
+    root.querySelector(".cell_output[role]")?.setAttribute("aria-label", this.outputIs);
     const caption = root.querySelector("figcaption");
     if (caption) caption.before(this.out); else this.bar.after(this.out);
     for (let part = this.out.parentElement; part !== root; part = part.parentElement) part.classList.add("live-place");
@@ -267,7 +267,7 @@ function forgetAll() {
   sayWhatIsKept();
 }
 
-for (const out of document.querySelectorAll(".cell:not(.shows-figure) > .cell_output")) Object.assign(out, { role: "group", ariaLabel: "Output" });
+for (const out of document.querySelectorAll(".cell:not(.shows-figure) > .cell_output:not(:has(details))")) Object.assign(out, { role: "group", ariaLabel: "Output" });
 for (const { root } of cells.filter((cell) => cell.root.querySelector(".live-not"))) Object.assign(root, { role: "group", ariaLabel: "Code that needs PyTorch" });
 const live = cells.filter((cell) => cell.root.querySelector(".live-bar:not(.live-not)"));
 live.forEach((cell, place) => {

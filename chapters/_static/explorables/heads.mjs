@@ -7,9 +7,9 @@ export function sentence(pair, count, { output, weights }, names, values, tried)
   const [a, b] = pair, wanted = pair.map((i) => values[i]), spread = Math.min(...weights.map((row) => Math.max(row[a], row[b]))) < 0.45;
   const right = output.every((x, i) => Math.abs(x - wanted[i]) < 1);
   if (spread && !right) return `The weight is spread over all eight names, so ${count === 1 ? "one head returns" : "two heads return"} ${output.map((x) => fixed(x, 1)).join(" and ")}. Make the question${count === 1 ? "" : "s"} sharper.`;
-  if (a === b && !right) return `Both questions ask for ${names[a]}, but the weights are undecided, so ${output.map((x) => fixed(x, 1)).join(" and ")} is returned, not ${wanted[0]}. Make the question${count === 1 ? "" : "s"} sharper.`;
+  if (a === b && !right) return `Both questions ask for ${names[a]}, but the weights are undecided, so ${output.map((x) => fixed(x, 1)).join(" and ")} ${count === 1 ? "is" : "are"} returned, not ${wanted[0]}. Make the question${count === 1 ? "" : "s"} sharper.`;
   if (a === b) return `Both questions ask for ${names[a]}, so one head is enough for ${count === 1 ? `the answer, ${fixed(output[0], 1)}` : `what two return, ${output.map((x) => fixed(x, 1)).join(" and ")}`}. Choose two different ones.`;
-  if (count === 1) return `One head has one row of weights for both questions and returns one number, ${fixed(output[0], 1)}, from which nobody can tell ${wanted.join(" and ")} apart. ${tried ? "No other pair of names and no sharper question would change that." : "Give it two heads."}`;
+  if (count === 1) return `One head has one row of weights for both questions and returns one number, ${fixed(output[0], 1)}, from which nobody can tell ${wanted.join(" and ")} apart. ${tried ? "No other two names and no sharper question would change that." : "Give it two heads."}`;
   return `Two heads ask for one name each and return ${output.map((x) => fixed(x, 1)).join(" and ")}${right ? `: both incomes, ${wanted.join(" and ")}. Choose other names, or go back to one head.` : ". They are too undecided to name both incomes: make the questions sharper."}`;
 }
 

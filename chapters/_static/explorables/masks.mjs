@@ -10,7 +10,7 @@ export function sentence(words, asks, seen, { weights, output }, tried) {
   const hidden = words.filter((_, j) => !seen[j]);
   const next = tried.over ? `${best.join(" and ")} took over from ${quoted(tried.over)}.` : !hidden.length ? `Hide ${best[0]} from it, and look who takes over.`
     : !tried.word ? `Choose another word${tried.sentence ? "." : ", or the other sentence."}` : tried.sentence ? "Click a cell of its row, and look who takes over." : "Now choose the other sentence.";
-  const sees = hidden.length ? `${word} does not see ${hidden.map(quoted).join(", ")}` : `${word} sees every word`;
+  const sees = hidden.length ? `${word} does not see ${new Intl.ListFormat("en-GB").format(hidden.map(quoted))}` : `${word} sees every word`;
   return `${sees}. ${largest} on ${best.join(" and ")}, and the answer has ${fixed(output[0])} of food and ${fixed(output[1])} of technology. ${next}`;
 }
 

@@ -7,7 +7,7 @@ import { squares } from "./squares.mjs";
 export function sentence(step, found, right) {
   const start = step ? `After ${step} steps the letters find ${fixed(found)} of their partners and name ${fixed(right)} of the digits.`
     : `Before the first step the letters find ${fixed(found)} of their partners and name ${fixed(right)} of the digits.`;
-  if (found > 0.95) return `${start} The weights lie on the diagonal, since each letter looks at its partner's card. Go back, and look when it appeared.`;
+  if (found > 0.95) return `${start} The weights lie on the diagonal, since each letter looks at its partner’s card. Go back, and look when it appeared.`;
   if (found > 0.6) return `${start} A diagonal shows, and the rest still takes ${fixed(1 - found)}. Go on: where does it go?`;
   if (found > 0.25) return `${start} A diagonal begins to show. Are the darkest squares right already?`;
   return `${start} ${step ? "The rows are hardly more than noise. Go on" : "The rows are noise. Let it learn"}, and watch whether finding or reading comes first.`;

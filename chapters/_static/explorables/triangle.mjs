@@ -37,10 +37,10 @@ export function mount(root, { scores, values }) {
     whole, trail, point, hand, text(350, 30, "weights", { class: "ex-weight" }), ...bars.flatMap((bar) => bar.parts));
   const warm = slider({ label: "temperature", min: COLDEST, max: 2, step: 0.02, value: 0, usual: 0, ends: ["0.03", "100"],
     show: temperature, input: () => update() });
-  let held = scores; // a slider has steps: what a finger asks for counts while the slider stays where that has put it
-  const exact = (value, i) => (Math.abs(held[i] - value) > 0.0501 ? value : held[i]), shown = (score) => fixed(score).replace(/\.?0+$/, "");
+  let held = [...scores]; // a slider has steps, and a finger asks for what lies between them
+  const shown = (score) => fixed(score).replace(/\.?0+$/, "");
   const each = scores.map((score, i) => slider({ label: `score of ${NAMES[i]}`, min: -3, max: 3, step: 0.1, value: score, usual: score, ends: ["−3", "3"],
-    show: (value) => shown(exact(value, i)), input: () => update() }));
+    show: () => shown(held[i]), input: () => { held[i] = each[i].value; each[i].put(held[i]); update(); } }));
   const again = button("Clear the path", () => { path = path.slice(-1); set(trail, { points: path.join(" ") }); say("The path begins again where the point is. Move it, or change the temperature."); });
   const say = frame(root, [drawing], warm.box, ...each.map((one) => one.box), again);
   let path = [];
@@ -60,7 +60,7 @@ export function mount(root, { scores, values }) {
   }
 
   function update(fell) {
-    const scores = each.map((one, i) => exact(one.value, i)), weights = softmax(scores.map((one) => one / 10 ** warm.value));
+    const scores = held, weights = softmax(scores.map((one) => one / 10 ** warm.value));
     const [x, y] = place(mix(weights, values));
     set(whole, { points: Array.from({ length: 71 }, (_, i) => place(mix(softmax(scores.map((one) => one / 10 ** (2 - i / 20))), values)).map((at) => at.toFixed(1))).join(" ") });
     path = [...path, [x, y]].slice(-600);
