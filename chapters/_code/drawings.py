@@ -84,7 +84,7 @@ def atlas() -> Shown:
     alt = (
         "A wall of 270 small squares, a column for each of 30 layers and in it 9 heads. In each, "
         "the tokens that ask run downwards, and the tokens that are asked to the right. "
-        f"{(on_first > 0.5).sum()} have a dark line at their left edge: they give the "
+        f"{(on_first > 0.5).sum()} have a line at their left edge: they give the "
         f"first token more than half, none of them in the layers {few}. "
         f"{(one_back > 0.5).sum()} have a diagonal: they look one token back. Head 19.7 has a dark "
         "cell in its last row, where im looks at by."

@@ -366,6 +366,9 @@ def test_the_first_screen_answers_to_a_press(visit, width):
     expect(screen.locator("[data-explorable] .ex-says")).to_contain_text("Farid Haddad")
     assert screen.get_by_role("textbox").input_value() == "farid"
     assert screen.locator(".ex-sum").inner_text().endswith(f"= {large.text_content()}")
+    screen.get_by_role("radio", name="learned it").click(timeout=3000)  # nothing lies on it
+    screen.get_by_role("slider").first.click(position={"x": 9, "y": 8}, timeout=3000)
+    expect(screen.get_by_role("slider").first).not_to_have_attribute("aria-valuetext", "0.1")
     tab.locator(".strip .picture").last.scroll_into_view_if_needed()
     expect(tab.locator(".strip .ex-seen").last).to_be_visible()  # it plays, and then rests
     expect(tab.locator(".strip .ex-seen")).to_have_count(0, timeout=15000)

@@ -125,8 +125,12 @@ def test_the_buttons_of_a_cell_are_seen_by_pointer_and_keyboard(visit):
 # Code, or the name of a fold, that a button lies on.
 COVERED = """() => [...document.querySelectorAll('.live-tools')].flatMap(tools => {
     const cell = tools.closest('.cell'), words = new Range(), box = tools.getBoundingClientRect();
-    words.selectNodeContents(cell.querySelector(cell.matches('.folded') ? 'summary' : 'pre'));
-    return [...words.getClientRects()].filter(line => line.right > box.left + 1
+    const lines = [...cell.querySelectorAll('details.hide > summary, .cell_input pre')]
+        .filter(one => one.checkVisibility()).flatMap(one => {
+            words.selectNodeContents(one);
+            return [...words.getClientRects()];
+        });
+    return lines.filter(line => line.right > box.left + 1
         && line.left < box.right - 1 && line.bottom > box.top + 2 && line.top < box.bottom - 2)
         .map(() => words.toString());
 })"""
