@@ -6,7 +6,7 @@ export const HALF = 0.5;
 
 /** `sorted` is told what an order that was asked for shows. */
 export function wallOf(all, n, answer, { open, look, sorted }) {
-  let by = "layer";
+  let by = "layer", paints = 0;
   const SORTS = [["layer", "layer"], ["one", "looks one back", "give the token before more than half"], ["first", "rests on the first token", "give the first token more than half"],
     ["up", `looks up ${answer}`, `give ${answer} more than half in the last row`], ["need", `matters for ${answer}`]];
   const [most, least] = ["first", "last"].map((end) => make("p", { class: `atlas-${end}`, "aria-hidden": "true" }));
@@ -36,15 +36,20 @@ export function wallOf(all, n, answer, { open, look, sorted }) {
   label();
   return { parts: [make("div", { class: "atlas-tools" }, sorts, legend), make("div", { class: "atlas-ends" }, most, wall, least)], paint, rove, by: () => by };
 
-  /** Each picture in the ramp of this theme, which a probe in the page tells. */
-  function paint() {
+  /** Each picture in the ramp of this theme, which a probe in the page tells; a slow phone answers in between. */
+  async function paint() {
     const probe = wall.parentNode.appendChild(make("i", { class: "ex-on atlas-probe" }));
     const colours = Array.from({ length: 101 }, (_, i) => { probe.style.setProperty("--w", i / 100); return getComputedStyle(probe).backgroundColor; });
     probe.remove();
-    for (const { canvas, rows } of all) {
+    const mine = ++paints;
+    for (const [place, { canvas, rows }] of all.entries()) {
+      if (place % 10 === 9) await new Promise((done) => setTimeout(done));
+      if (mine !== paints) return; // the theme has changed once more
       const pen = canvas.getContext("2d");
       pen.clearRect(0, 0, n, n);
-      rows.forEach((row, i) => row.forEach((w, j) => { pen.fillStyle = colours[Math.round(100 * w)]; pen.fillRect(j, i, 1, 1); }));
+      pen.fillStyle = colours[0]; // of most weights, a row at once
+      rows.forEach((row, i) => pen.fillRect(0, i, row.length, 1));
+      rows.forEach((row, i) => row.forEach((w, j) => { if (w >= 0.005) { pen.fillStyle = colours[Math.round(100 * w)]; pen.fillRect(j, i, 1, 1); } }));
     }
   }
   function rove(button) {
