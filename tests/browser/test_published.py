@@ -2,7 +2,12 @@
 
 import pytest
 
-from tests.browser.test_every_page import SHIFT, is_light_and_alone, shuts_nobody_out
+from tests.browser.test_every_page import (
+    MOST_SHIFT,
+    SHIFT,
+    is_light_and_alone,
+    shuts_nobody_out,
+)
 
 # What can be pressed over a page, and the pictures on it: what it is called and how large it is.
 BUTTONS = """[...document.querySelectorAll('.bar :is(a, button)')]
@@ -17,7 +22,7 @@ def test_nobody_is_shut_out(visit, published, page, width, scheme):
     """It loads alone and in silence; a finger hits the buttons of its row; nothing jumps."""
     seen = visit(page, width, scheme, base=published)
     tab = seen.tab
-    assert tab.evaluate(SHIFT) < 0.01, "the limit that the book sets itself"
+    assert tab.evaluate(SHIFT) < MOST_SHIFT
     is_light_and_alone(seen, published)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     buttons = tab.evaluate(BUTTONS)
