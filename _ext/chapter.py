@@ -333,14 +333,17 @@ def draws(part: nodes.Element) -> bool:
 
 
 def caption_first(cell: nodes.Element) -> None:
-    """Put the code of a figure, which is folded, below the figure and its caption."""
+    """Put the code of a figure, which is folded, below it, and say of which: a page has many."""
     if not {"folded", "shows-figure"} <= set(cell["classes"]):
         return
+    number = next((one.get("number") for one in cell.findall(drawn_caption)), None)
     for part in list(cell):
         bar = isinstance(part, nodes.raw) and "live-bar" in part.astext()
         if bar or isinstance(part, HideCodeCellNode):
             cell.remove(part)
             cell.append(part)
+            if number and not bar:
+                part["prompt_show"] = part["prompt_show"].replace("this figure", number)
 
 
 def text_first(cell: nodes.Element) -> None:
@@ -388,8 +391,10 @@ def closes(tag: str):
 
 
 def visit_captioned(writer, node) -> None:
-    """Open the figure."""
-    writer.body.append(writer.starttag(node, "figure"))
+    """Open the figure, under its number."""
+    number = next((one.get("number") for one in node.findall(drawn_caption)), None)
+    label = {"aria-label": number} if number else {}
+    writer.body.append(writer.starttag(node, "figure", **label))
 
 
 def visit_caption(writer, node) -> None:
@@ -404,7 +409,7 @@ def depart_caption(writer, node) -> None:
     """Write the link to the figure after its caption."""
     writer.body.append("</span>")
     if node.parent["ids"]:
-        writer.add_permalink_ref(node.parent, "Link to this figure")
+        writer.add_permalink_ref(node.parent, f"Link to {node.get('number', 'this figure')}")
     writer.body.append("</p></figcaption>\n")
 
 

@@ -164,7 +164,7 @@ def visit_displaymath(writer, node) -> None:
     writer.body.append(writer.starttag(node, "div", CLASS="math"))
     if number := node.get("tag") or (node["number"] and get_node_equation_number(writer, node)):
         writer.body.append(f'<span class="eqno">({number})')
-        writer.add_permalink_ref(node, "Link to this equation")
+        writer.add_permalink_ref(node, f"Link to equation {number}")
         writer.body.append("</span>")
     name = f"Equation {number}" if number else "Equation"
     writer.body.append(f'<div class="math-scroll" tabindex="0" role="group" aria-label="{name}">')

@@ -10,7 +10,7 @@ import re
 
 from bs4 import BeautifulSoup
 from docutils import nodes
-from upstream import citations
+from upstream import citations, short_work
 
 PAGES = ("glossary", "bibliography")
 LINK = re.compile(rf'<a class="[^"]*" href="(?:[^"#]*/)?({"|".join(PAGES)})\.html#([^"]+)"')
@@ -61,13 +61,22 @@ def drawn(app, node: nodes.Node) -> str:
     return str(soup).strip()
 
 
+def heard(app, name: str, says: str) -> str:
+    """Return what a link to a term or a work is described by: a formula once, few authors."""
+    soup = BeautifulSoup(short_work(app.env, name) or says, "html.parser")
+    for part in soup.select(".katex-html, annotation"):
+        part.decompose()
+    return html.escape(" ".join(soup.get_text().split()))
+
+
 def add_previews(app, pagename, templatename, context, doctree) -> None:
     """Add a preview for each term and each work that this page links to."""
     if doctree is None or pagename.removeprefix("chapters/") in PAGES:
         return
     body, says = context.get("body", ""), explained(app)
     context["body"] = body + "".join(
-        f'<div popover class="preview" data-of="{page}.html#{name}">{says[page, name]}</div>'
+        f'<div popover role="tooltip" class="preview" data-of="{page}.html#{name}" '
+        f'aria-label="{heard(app, name, says[page, name])}">{says[page, name]}</div>'
         for page, name in dict.fromkeys(LINK.findall(body))
         if (page, name) in says
     )

@@ -29,6 +29,7 @@ STYLES = [
     "explorables/explorables.css",
     "print.css",
 ]
+TAGS = re.compile(r"<[^>]*>")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 URL = re.compile(r"""url\(["']?(?!data:|#)([^"')]+)["']?\)""")
 LINK = re.compile(r"(_static/style\.css)(?:\?v=\w+)?(?=\")")
@@ -73,6 +74,8 @@ IN_TEXT: list[tuple[str, str | Callable[[re.Match], str]]] = [
         r'(<tr class="row-(?:even|odd)">)<td>((?:(?!</?td>)[\s\S])*)</td>',
         r'\1<th scope="row">\2</th>',
     ),
+    # What one looks for when one reads again is a place of its own.
+    (r'(<div class="tip admonition")', r'\1 role="region" aria-label="Takeaways"'),
     # The corner of a table is no heading when it is empty.
     (r'<th class="head">(<p></p>)?\s*</th>', "<td></td>"),
     # A chapter's head is its question, with its title above.
@@ -83,6 +86,15 @@ IN_TEXT: list[tuple[str, str | Callable[[re.Match], str]]] = [
     ),
     # The line under a title, in which a page says what it is for.
     (r"(</h1>\s*)<p>(<em>((?!</?(p|em)>)[\s\S])*</em></p>)", r'\1<p class="promise">\2'),
+    # A link to a heading follows it: inside, each heading would be heard with "#" at its end.
+    (
+        r'<(h[1-4])((?:(?!</?h\d>)[\s\S])*)(<a class="headerlink" href="[^"]*")[^>]*>#</a></\1>',
+        lambda found: (
+            f'<{found[1]}{found[2]}</{found[1]}>{found[3]} aria-label="Link to '
+            f'{TAGS.sub("", f"<{found[2]}")}">#</a>'
+        ),
+    ),
+    (r'(class="headerlink" href="[^"]*") title=', r"\1 aria-label="),
     # The title of the book has its colours on its first page.
     (
         r"(<h1>)Queries, Keys and Values(?=<)",

@@ -1,5 +1,5 @@
 // What a word means and which work is cited, where a link to it is: for a pointer that rests on the
-// link, for the keyboard, and for the first tap of a finger. Escape closes it. `previews.py` puts the
+// link, for the keyboard, and for the first tap of a finger. Escape closes it. `links.py` puts the
 // texts into the page.
 {
   const LINKS = "article a[href*='glossary.html#'], article a[href*='bibliography.html#']";
@@ -37,6 +37,8 @@
   };
 
   if (previews[0]?.showPopover) {
+    previews.forEach((one, i) => { one.id = `preview-${i}`; });
+    for (const link of document.querySelectorAll(LINKS)) if (of(link)) link.setAttribute("aria-describedby", of(link).id); // for who hears it
     addEventListener("pointerdown", ({ target, pointerType }) => {
       finger = pointerType === "touch";
       if (shown && !shown.contains(target) && linkAt(target) !== source) hide();

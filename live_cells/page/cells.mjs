@@ -35,12 +35,12 @@ class Cell {
   get edited() { return this.code !== this.original; }
 
   enliven(number) {
+    const { root } = this, task = this.exercise && (root.closest("section").querySelector("h3")?.firstChild.nextSibling?.textContent ?? "");
     const button = (name, label, action) => {
       const made = make("button", { type: "button", className: `live-${name}`, onclick: action }, label);
-      made.setAttribute("aria-label", `${label} cell ${number}`);
+      made.setAttribute("aria-label", `${label} ${this.exercise ? `your answer: ${task}` : `cell ${number}`}`);
       return made;
     };
-    const { root } = this;
     this.buttons = {
       run: button("run", "Run", () => this.run()),
       edit: button("edit", "Edit", () => this.edit()),
@@ -52,7 +52,7 @@ class Cell {
     this.bar = root.querySelector(".live-bar");
     this.bar.classList.remove("live-said");
     this.bar.replaceChildren(make("div", { className: "live-tools" }, ...Object.values(this.buttons)), this.status);
-    const named = this.exercise ? `Your answer: ${root.closest("section").querySelector("h3")?.firstChild.nextSibling?.textContent ?? ""}` : `Cell ${number}`;
+    const named = this.exercise ? `Your answer: ${task}` : `Cell ${number}`;
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", named);
     this.name = this.exercise ? named : `Code of cell ${number}`;
@@ -161,7 +161,8 @@ class Cell {
   end(state, text) {
     withShow(({ settle }) => settle());
     this.state = state;
-    const error = this.exercise && state === "error" && this.out.textContent.trim().split("\n").at(-1);
+    const [place, message] = [".live-error p:last-of-type", ".live-message"].map((part) => this.out.querySelector(part)?.textContent);
+    const error = this.exercise && state === "error" && (message ? `${place ?? ""} ${message}` : this.out.textContent).trim().split("\n").at(-1);
     this.say(this.verdict() ?? (error ? make("i", {}, error).innerHTML : text));
     if (state === "done") noteRun();
     if (this.exercise && this.out.querySelector(".d2l-pass")) {

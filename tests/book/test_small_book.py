@@ -53,7 +53,9 @@ def test_formulas_and_figures_have_their_number_and_their_place(article):
     assert first.select_one(".eqno").get_text() == "(2.1)#"
     assert "tag" not in second.annotation.get_text()
     assert first.select(".output-word .mathbf")  # the colours are there
-    figure = article.select_one("figure#figure-2-1")
+    figure = article.select_one("figure#figure-2-1[aria-label='Figure 2.1']")
+    assert not article.select("h1 .headerlink, h2 .headerlink"), "it would be heard in its name"
+    assert article.select_one("h2 + .headerlink")["aria-label"] == "Link to 1.1. First part"
     assert figure.select("img[alt]")
     caption = figure.find("figcaption", recursive=False)
     assert caption.get_text().startswith("Figure 2.1. What ")
@@ -82,7 +84,7 @@ def test_quotes_become_boxes_and_folds_stay_as_they_are(article):
     assert fold.select("p .katex") and fold.select("li")
     assert fold.find_next_sibling("p").get_text() == "After it."
     names = [summary.get_text() for summary in article.select("details.hide > summary")]
-    assert names == ["The code of this figure", "The code that checks 1 < 2"]
+    assert names == ["The code of Figure 2.1", "The code that checks 1 < 2"]
     line = article.select_one("p.run")
     assert line.a["href"] == "../_sources/chapters/02-plain.ipynb" and line.a.has_attr("download")
     assert "make lab" in line.get_text()

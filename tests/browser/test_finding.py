@@ -137,6 +137,8 @@ def test_a_pointer_or_the_keyboard_shows_what_a_link_leads_to(visit):
     tab.mouse.move(0, 0)
     tab.locator(TERM).first.focus()
     tab.locator(OPEN).wait_for()
+    said = tab.locator(OPEN).get_attribute("aria-label")
+    expect(tab.locator(TERM).first).to_have_accessible_description(said)
     first = tab.evaluate("document.activeElement.href")
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.href") != first

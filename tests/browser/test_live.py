@@ -210,8 +210,8 @@ def test_nobody_is_shut_out_of_an_editor(opened):
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= 390
     for word in ("Run", "Edit"):
         assert tab.button(name, word).bounding_box()["height"] >= 24
-    told = tab.page.locator("textarea[aria-description*=Esc]:visible").count()
-    assert told >= 2, "the first editors that one meets say how they are left"
+    told = tab.page.locator("textarea[aria-description*=Esc]:visible")
+    expect(told.nth(1)).to_be_visible()  # the first ones that one meets say how they are left
     expect(tab.page.locator(".exercise textarea:not([aria-description])")).to_have_count(0)
 
 
@@ -228,8 +228,14 @@ def test_exercises_check_themselves_are_counted_and_end(tab):
     card = tab.run(name, "done")
     assert "AttributeError" in card and "return scores.nothing" in card
     assert count.count() == 0
+    tab.write(name, f"{CHECK}def one_hot(scores):\n    return (scores")
+    tab.run(name, "error")
+    expect(tab.cell(name).get_by_role("status")).to_contain_text("Line 5: SyntaxError: '(' was")
     tab.write(name, find("one_hot").solution.replace("def one", f"{CHECK}def one"))
     assert "✓ one_hot" in tab.run(name, "done")
+    run = tab.cell(name).get_by_role("button", name=re.compile("^Run your answer: [A-Z]"))
+    expect(run).to_be_focused()
+    expect(tab.cell(name).get_by_role("status")).to_contain_text("one_hot: correct on all")
     expect(count).to_have_text("1 of 7")
     name = "exercise-cosine-scores-yours"
     tab.write(name, f"{CHECK}def cosine_scores(query, key):\n    while True: pass")

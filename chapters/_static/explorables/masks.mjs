@@ -69,7 +69,7 @@ export function mount(root, { sentences, embedding, components }) {
     drawn = words.map((word, i) => ({ // a finger chooses, the mouse needs only to come near
       word: text(66, Y(i) + 4, word, { "text-anchor": "end", class: "ex-query" }), near: draw("rect", { x: 0, y: Y(i) - 15, width: 74, height: 30, fill: "transparent", class: "ex-near" }),
       lines: words.map((_, j) => draw("line", { x1: 74, x2: 176, y1: Y(i), y2: Y(j), class: "ex-value" })) }));
-    for (const [i, { near }] of drawn.entries()) for (const event of ["pointerenter", "click"]) near.addEventListener(event, () => ask(i));
+    drawn.forEach(({ near }, i) => { near.onclick = () => ask(i); near.onpointerenter = ({ pointerType }) => { if (pointerType !== "touch") ask(i); }; });
     lines.replaceChildren(picture(240, 30 * words.length + 10, ...drawn.flatMap((one) => one.lines), ...drawn.flatMap((one) => [one.word, one.near]),
       ...words.map((word, j) => text(184, Y(j) + 4, word, { class: "ex-key" }))));
     const head = make("tr", { role: "row" }, make("td", {}), ...words.map((word) => make("th", { scope: "col", class: "ex-key-word" }, word)));

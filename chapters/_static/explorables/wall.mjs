@@ -70,8 +70,8 @@ export function wallOf(all, n, answer, { open, look, sorted }) {
     [...all].sort((a, b) => b[key] - a[key] || a.at - b.at).forEach(({ button }) => wall.append(button));
     buttons.forEach((one, i) => set(one, { "aria-pressed": SORTS[i][0] === key }));
     const says = label();
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) for (const { button } of all) {
-      const old = places.get(button), place = button.getBoundingClientRect();
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) for (const [button, place] of all.map(({ button }) => [button, button.getBoundingClientRect()])) { // all before one moves
+      const old = places.get(button);
       if (old.x !== place.x || old.y !== place.y) button.animate([{ transform: `translate(${old.x - place.x}px,${old.y - place.y}px)` }, {}], { duration: 500, easing: "cubic-bezier(.3,0,.1,1)" });
     }
     return says;
