@@ -183,9 +183,9 @@ def measured() -> Shown:
     found = json.loads(MEASURED.read_text("utf8"))
     lengths, seconds = found["lengths"], found["seconds"]
     looks = {
-        "attention": ("-o", "ink"),
-        "tiled_attention": ("--s", "ink"),
-        "linear_attention": ("-.^", "muted"),
+        "attention": ("-o", "ink", "bottom"),
+        "tiled_attention": ("--s", "ink", "top"),
+        "linear_attention": ("-.^", "muted", "top"),
     }
     growth = {
         name: math.log(row[-1] / row[0]) / math.log(lengths[-1] / lengths[0])
@@ -197,15 +197,16 @@ def measured() -> Shown:
         for name, row in seconds.items()
     )
 
-    @show_figure(width=5.2, height=3.0, alt=alt, show=False)
+    @show_figure(width=5.2, height=3.4, alt=alt, show=False)
     def picture(ax):
-        for name, (style, grey) in looks.items():
-            label = f"{name}, power {growth[name]:.1f}"
-            ax.loglog(lengths, seconds[name], style, color=COLORS[grey], label=label)
-        ax.set(xlabel="tokens", ylabel="seconds")
+        for name, (style, grey, side) in looks.items():
+            ax.loglog(lengths, seconds[name], style, color=COLORS[grey])
+            words = f"{name},\npower {growth[name]:.1f}"
+            ax.text(1.2 * lengths[-1], seconds[name][-1], words, color=COLORS[grey], va=side)
+        ax.set(xlabel="tokens", ylabel="seconds", xlim=(0.85 * lengths[0], 3.4 * lengths[-1]))
+        ax.set_ylim(top=3 * seconds["attention"][-1])
         ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
         ax.minorticks_off()
-        ax.legend(frameon=False)
 
     return picture
 

@@ -84,8 +84,8 @@ register(
             ),
         ),
         hints=(
-            "Number all positions from the left. At which position stands the first query, if the "
-            "last query stands at the last key?",
+            "Number all positions from the left. At which position is the first query, if the "
+            "last query is at the last key?",
             "Write the two rows for 2 queries and 5 keys by hand. By how much are the positions of "
             "the queries shifted?",
             "Compare np.arange(num_keys) with a column of positions, made by [:, None]; or look up "

@@ -162,9 +162,12 @@ def measure(words: Words, cell: tuple[float, float]) -> Layout:
     ylabel = wrap(words.ylabel, max(grid[1], 1.0), LABEL)
     xlabel = wrap(words.xlabel, max(grid[0], 2.4), LABEL)
     row_title_x = PAD + yticks.longest()
+    beside = PAD
     if row_titles:
         row_title_x += PAD + max(block_height(title, TITLE) for title in row_titles)
-    ylabel_x = row_title_x + (PAD + block_height(ylabel, LABEL) if ylabel else 0.0)
+    elif words.yticks and not all(name.isdecimal() for name in words.yticks):
+        beside += PAD  # else the label and a long name next to it are read as one
+    ylabel_x = row_title_x + (beside + block_height(ylabel, LABEL) if ylabel else 0.0)
     turn = math.radians(xticks.angle)
     line = points(TICK) * LINE
     xlabel_y = PAD + xticks.longest() * math.sin(turn) + line * math.cos(turn)

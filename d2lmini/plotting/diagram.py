@@ -14,7 +14,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_hex
-from matplotlib.patches import Arc, FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.patches import Arc, FancyArrowPatch, FancyBboxPatch, PathPatch, Rectangle
+from matplotlib.path import Path as Outline
 
 from d2lmini.plotting._dark_maps import weight_map
 from d2lmini.plotting._legible import legible
@@ -517,14 +518,18 @@ class Diagram:
                 f"a flow needs a way to the side and some thickness; got {start} to "
                 f"{end}, {thick:g} thick"
             )
-        along = np.linspace(0, 1, 33)
-        steep = 6 * along * (1 - along) * (end[1] - start[1]) / (end[0] - start[0])
-        x = start[0] + (end[0] - start[0]) * along
-        y = start[1] + (end[1] - start[1]) * along**2 * (3 - 2 * along)
-        across = np.array([-steep, np.ones(33)]) / np.hypot(steep, 1) * thick / 2
-        upper, lower = np.array([x, y]) + across, np.array([x, y]) - across
-        band = np.concatenate([upper.T, lower.T[::-1]])
-        self.ax.fill(*band.T, color=tint(_color(kind), FLOW), linewidth=0)
+        third = (end[0] - start[0]) / 3
+        way = [start, (start[0] + third, start[1]), (end[0] - third, end[1]), end]
+        color = tint(_color(kind), FLOW)
+        self.ax.add_patch(  # a line of that width, thick across its way everywhere
+            PathPatch(
+                Outline(way, [Outline.MOVETO, *[Outline.CURVE4] * 3]),
+                fill=False,
+                edgecolor=color,
+                linewidth=72 * thick,
+                capstyle="butt",
+            )
+        )
 
     def bracket(
         self, start: Point, end: Point, label: str = "", *, kind: Kind = None, depth: float = 0.08

@@ -32,7 +32,7 @@ export function mount(root, { years, flow, width, year, means, least }) {
   const when = slider({ label: "the year that asks", min: years[0], max: years[99], step: 1, value: year, usual: year, ends: [years[0], years[99]], show: String, input: () => { asked = true; update(); } });
   const began = wide.value;
   const say = frame(root, [drawing], when.box, wide.box);
-  dragged(drawing, grip, (place) => { when.put(Math.round(years[0] + ((place - 44) / 420) * 99)); asked = true; update(); });
+  dragged(drawing, grip, (place) => { when.put(Math.round(years[0] + ((place - 44) / 420) * 99)); asked = true; update(); }, true);
   update();
 
   function update() {
