@@ -320,6 +320,21 @@ def test_a_drawing_is_moved_where_the_thing_is(visit, name, hand, control, way, 
     assert tab.evaluate("scrollY") == at, "the page stays"
 
 
+def test_a_finger_that_moves_up_from_a_hand_that_goes_sideways_moves_the_page(visit):
+    tab, found, _ = opened(visit, "nile", width=390, has_touch=True)
+    hand, year = drawn(tab, "nile").locator("svg circle.ex-hand"), found.get_by_label("the year")
+    hand.evaluate("one => one.scrollIntoView({block: 'center', behavior: 'instant'})")
+    box, before, at = hand.bounding_box(), year.input_value(), tab.evaluate("scrollY")
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    press, move, leave = pointer(tab, touch=True)
+    press(x, y)
+    for step in range(1, 9):
+        move(x + step, y - 20 * step)
+    leave()
+    tab.wait_for_function(f"scrollY > {at} + 60")
+    assert year.input_value() == before
+
+
 def test_the_point_follows_the_hand_at_every_temperature(visit):
     """A score ends at 3 and has steps, a place in the triangle neither."""
     tab, found, says = opened(visit, "triangle")
