@@ -113,6 +113,16 @@ IN_TEXT: list[tuple[str, str | Callable[[re.Match], str]]] = [
         r"(?s)(<(pre|code|svg|math)\b.*?</\2>|<[^>]*>)|([ᵢⱼₙᵀˣ])",
         lambda found: found[1] or f"<{SMALL[found[3]]}</{SMALL[found[3]][:4]}",
     ),
+    # What an argument is stands in a line of its own: the dash is for phones and paper.
+    (
+        r'(<(?:li|dd class="field-\w+")><p><strong>[^<]+</strong>)'
+        r"(?: \((<em>(?:(?!</p>|</em>\)).)*</em>)\))?( – |(?=</p>))",
+        lambda found: (
+            found[1]
+            + (f' <span class="kind">{found[2]}</span>' if found[2] else "")
+            + (f'<span class="dash">{found[3]}</span>' if found[3] else "")
+        ),
+    ),
     # As attributes, the sizes keep the place of a picture free while it is loaded, at any width.
     (
         r'(<img[^>]*) style="width: (\d+)px; height: (\d+)px;" />',

@@ -557,7 +557,7 @@ def _raised(exercise: Exercise, fn: Any, error: BaseException, message: str, sho
     if type(error) is NameError:
         says = (
             "Is the name spelt as where it was defined? If that is a cell above, run it first. "
-            "Libraries come with What this chapter imports, the third cell of code."
+            "The third cell of code, What this chapter imports, brings the libraries."
         )
     return Result(exercise.name, "error", head, (("called as", exercise.signature), *rows), says)
 
