@@ -108,10 +108,14 @@ IN_TEXT: list[tuple[str, str | Callable[[re.Match], str]]] = [
         " whole",
     ),
     (r'<span class="pre">(?=[^<]*-)([^<]{3,24})</span>', r'<span class="pre whole">\1</span>'),
-    # Small letters that the book's face lacks, outside of code, drawings and formulas.
+    # Small letters that the book's face lacks, and a number that stays beside its unit, outside of
+    # code, drawings and formulas.
     (
-        r"(?s)(<(pre|code|svg|math)\b.*?</\2>|<[^>]*>)|([ᵢⱼₙᵀˣ])",
-        lambda found: found[1] or f"<{SMALL[found[3]]}</{SMALL[found[3]][:4]}",
+        r"(?s)(<(pre|code|svg|math)\b.*?</\2>|<[^>]*>)|([ᵢⱼₙᵀˣ])|(?<=\d) (?=%|[kMGT]B\b)",
+        lambda found: (
+            found[1]
+            or (f"<{SMALL[found[3]]}</{SMALL[found[3]][:4]}" if found[3] else "\N{NO-BREAK SPACE}")
+        ),
     ),
     # What an argument is stands in a line of its own: the dash is for phones and paper.
     (
