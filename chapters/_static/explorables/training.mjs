@@ -45,11 +45,12 @@ export function mount(root, { steps, weights, found, right, tokens }) {
     const i = at.value;
     grid.show(weights[i].map((row) => row.map((fiftieths) => fiftieths / 50)));
     set(mark, { x1: x(steps[i]), x2: x(steps[i]) });
-    const apart = Math.max(0, 16 - Math.abs(y(found[i]) - y(right[i]))) / 2 * (found[i] < right[i] ? 1 : -1);
+    const beside = (share) => Math.min(y(share), 328); // clear of the numbers below
+    const apart = Math.max(0, 16 - Math.abs(beside(found[i]) - beside(right[i]))) / 2 * (found[i] < right[i] ? 1 : -1);
     [[found, apart, "found"], [right, -apart, "right"]].forEach(([shares, shift, word], k) => {
       set(points[k], { cx: x(steps[i]), cy: y(shares[i]) });
       numbers[k].textContent = `${word} ${fixed(shares[i])}`;
-      set(numbers[k], { y: y(shares[i]) + 4 + shift });
+      set(numbers[k], { y: beside(shares[i]) + 4 + shift });
     });
     say(sentence(steps[i], found[i], right[i]));
   }
