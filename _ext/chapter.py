@@ -385,15 +385,10 @@ def fold_claims(section: nodes.section) -> None:
 # --- how these are written ---
 
 
-def closes(tag: str):
-    """Return what ends an element."""
-    return lambda writer, node: writer.body.append(f"</{tag}>\n")
-
-
 def visit_captioned(writer, node) -> None:
     """Open the figure, under its number."""
-    number = next((one.get("number") for one in node.findall(drawn_caption)), None)
-    label = {"aria-label": number} if number else {}
+    names = [one["number"] for one in node.findall(drawn_caption) if one.get("number")]
+    label = {"aria-label": names[0]} if names else {}
     writer.body.append(writer.starttag(node, "figure", **label))
 
 
@@ -429,5 +424,5 @@ def depart_captioned(writer, node) -> None:
 NODES = {
     captioned: (visit_captioned, depart_captioned),
     drawn_caption: (visit_caption, depart_caption),
-    HideCodeCellNode: (visit_hidden, closes("details")),
+    HideCodeCellNode: (visit_hidden, lambda writer, node: writer.body.append("</details>\n")),
 }

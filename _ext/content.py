@@ -128,12 +128,8 @@ def place_explorables(document: nodes.document, env) -> None:
         return
     ids = cell_ids(env)
     for cell in here.keys() - {*ids, ""} if ids else ():
-        warn(
-            "no cell is called %s, after which %s comes: say it in PLACES",
-            cell,
-            here[cell],
-            at=env.docname,
-        )
+        says = "no cell is called %s, after which %s comes: say it in PLACES"
+        warn(says, cell, here[cell], at=env.docname)
     for node in list(document.findall(is_code_cell)):
         if name := here.get(ids[node["cell_index"]]):
             place = node.parent.index(node) + 1
@@ -193,7 +189,6 @@ def write_explorables(app, out: Path) -> None:
             entry = 'import { start } from "./mount.mjs";\n' + "".join(imports)
             entry += f"start({{ {', '.join(names)} }});\n"
             (folder / f"on-{page.stem}.mjs").write_text(joined(MODULES, entry), "utf8")
-        for file, content in (
-            pair for name in names for pair in explorables.start(name).files.items()
-        ):
-            (folder / file).write_bytes(content)
+        for name in names:
+            for file, content in explorables.start(name).files.items():
+                (folder / file).write_bytes(content)

@@ -22,6 +22,7 @@ STYLE = re.compile(
 )
 SPACES = re.compile(r"\s+")
 UNREAD = (nodes.comment, nodes.raw, nodes.substitution_definition, addnodes.toctree)
+UNREAD += (nodes.title, addnodes.desc_signature)  # said by the place
 
 
 def formula(tex: str) -> str:
@@ -99,8 +100,6 @@ def sections(doctree: nodes.document, numbers: dict[str, tuple]) -> list[Section
                 here.code.append(child.astext())
             elif isinstance(child, nodes.math_block):  # to be found, but no excerpt shows it
                 here.code.append(formula(child.astext()).replace("√", "sqrt"))
-            elif isinstance(child, (nodes.title, addnodes.desc_signature)):
-                continue
             elif isinstance(child, nodes.TextElement):
                 here.text.append(words(child))
             else:

@@ -100,6 +100,7 @@ def visit_drawing(writer, node) -> None:
     writer.body.append(f'<div class="{kind}" style="--wide:{shown}px"><div>')
     drawings = [node["light"], node["dark"]]
     phones = node["phone"] or drawings
+    about = {name: node[name] for name in ("alt", "width", "height")} | {"loading": "lazy"}
     for theme, svg, phone in zip(("light", "dark"), drawings, phones, strict=True):
         small = lettered(phone, min(PHONE_COLUMN, shown), PHONE)
         width, height = SIZE.search(small.decode()).groups()
@@ -108,20 +109,8 @@ def visit_drawing(writer, node) -> None:
             f'<picture><source media="(max-width: {until}px)" srcset="{stored(writer, small)}" '
             f'width="{width}" height="{height}" />'
         )
-        writer.body.append(
-            writer.emptytag(
-                node,
-                "img",
-                "",
-                CLASS=f"only-{theme}",
-                src=stored(writer, lettered(svg, shown, DESK)),
-                alt=node["alt"],
-                width=node["width"],
-                height=node["height"],
-                loading="lazy",
-            )
-            + "</picture>"
-        )
+        about |= {"CLASS": f"only-{theme}", "src": stored(writer, lettered(svg, shown, DESK))}
+        writer.body.append(writer.emptytag(node, "img", "", **about) + "</picture>")
     up = node.parent
     while up is not None and up.tagname != "captioned":  # its numbers come after its caption
         up = up.parent

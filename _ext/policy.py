@@ -12,6 +12,8 @@ from pathlib import Path
 
 INLINE = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 DATA = re.compile(r'<script[^>]*type="application/(ld\+)?json"')
+RULES = "default-src 'self'", "style-src 'self' 'unsafe-inline'", "img-src 'self' data:"
+RULES += "font-src 'self' data:", "object-src 'none'", "base-uri 'none'", "form-action 'self'"
 HEAD = re.compile(r'<meta charset="utf-8" ?/?>')
 
 
@@ -22,18 +24,7 @@ def policy(page: str) -> str:
         for found in INLINE.finditer(page)
         if not DATA.match(found[0])
     }
-    return "; ".join(
-        [
-            "default-src 'self'",
-            " ".join(["script-src 'self'", *sorted(hashes)]),
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data:",
-            "font-src 'self' data:",
-            "object-src 'none'",
-            "base-uri 'none'",
-            "form-action 'self'",
-        ]
-    )
+    return "; ".join([*RULES, " ".join(["script-src 'self'", *sorted(hashes)])])
 
 
 def write(app, out: Path) -> None:

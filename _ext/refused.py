@@ -174,6 +174,7 @@ def fault(data: dict, states: dict) -> str:
 
 # --- what is asked of a page ---
 
+FORM = {"metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 UNREADABLE = {"cell_type": "markdown", "id": "unreadable", "metadata": {}}
 
 
@@ -191,9 +192,7 @@ def require_notebook(app, docname: str, source: list[str]) -> None:
     except SourceError as error:
         warn("%s %s", path.name, error, at=docname)
         cell = UNREADABLE | {"source": f"# {path.stem}\n\nThis notebook cannot be read."}
-        source[0] = json.dumps(
-            {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-        )
+        source[0] = json.dumps({"cells": [cell]} | FORM)
         return
     widgets = notebook.metadata.get("widgets", {})
     states = widgets.get(WIDGET_STATE, {}).get("state", {}) if isinstance(widgets, dict) else {}

@@ -9,21 +9,17 @@ import json
 import os
 import sys
 import traceback
-import weakref
 from datetime import timedelta
 from pathlib import Path
 
 import torch
 from torch import distributed
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_iter
 
 import d2lmini.distributed as ours
 from d2lmini import attention, ring_attention, ring_slices
 
 SIZES = 2, 4  # of the rings
-LENGTH, WIDTH = 512, 512  # of the sequence whose memory and messages are counted
-PIECE = 16  # tokens of a piece and of a tile, which any rank needs whatever its slice
+LENGTH, WIDTH = 64, 8  # of the sequence whose messages are counted
 
 
 def numbers(seed, *shape, dtype=torch.float64):
@@ -112,51 +108,22 @@ def disagreements(rank, size, group):
     return {name: complaint(call) for name, call in calls.items()}
 
 
-class LiveBytes(TorchDispatchMode):
-    """Note the most bytes of tensors that were alive at once."""
-
-    def __init__(self, *there):
-        super().__init__()
-        self.alive, self.peak = weakref.WeakValueDictionary(), 0
-        self.note(there)
-
-    def note(self, result):
-        for x in tree_iter(result):
-            if isinstance(x, torch.Tensor):
-                self.alive[x.untyped_storage().data_ptr()] = x.untyped_storage()
-        self.peak = max(self.peak, sum(storage.nbytes() for storage in self.alive.values()))
-
-    def __torch_dispatch__(self, function, types, arguments=(), options=None):
-        result = function(*arguments, **(options or {}))
-        self.note(result)
-        return result
-
-
-def memory(rank, size, group=None):
-    """Return the peak of what tensors take, on the way there and both ways; and the bytes sent."""
-    sent = []
-    usual = ours.TILE, ours.COLUMNS, ours._Ring.exchange
-    exchange = usual[2]
+def sent(rank, size, group):
+    """Return the bytes that this rank has sent, on the way there and both ways."""
+    sizes, exchange = [], ours._Ring.exchange
 
     def counted(ring, outgoing, incoming):
-        sent.append(outgoing.nbytes)
+        sizes.append(outgoing.nbytes)
         return exchange(ring, outgoing, incoming)
 
     rows = ring_slices(LENGTH, size, causal=False)[rank]
-    inputs = [numbers(i, 1, LENGTH, WIDTH, dtype=torch.float32)[:, rows].clone() for i in range(3)]
-    inputs = [x.requires_grad_() for x in inputs]
-    ours.TILE, ours.COLUMNS, ours._Ring.exchange = PIECE * PIECE, PIECE, counted
-    with LiveBytes(*inputs) as seen:
-        output = ring_attention(*inputs, group=group)
-        there, sent_there = seen.peak, sum(sent)
-        output.sum().backward()
-    ours.TILE, ours.COLUMNS, ours._Ring.exchange = usual
-    return {
-        "there": there,
-        "both ways": seen.peak,
-        "sent there": sent_there,
-        "sent both ways": sum(sent),
-    }
+    inputs = [numbers(i, LENGTH, WIDTH)[rows].float().requires_grad_() for i in range(3)]
+    ours._Ring.exchange = counted
+    output = ring_attention(*inputs, group=group)
+    there = sum(sizes)
+    output.sum().backward()
+    ours._Ring.exchange = exchange
+    return there, sum(sizes)
 
 
 def a_rank_that_ends(rank, size):
@@ -184,7 +151,7 @@ def main():
                 found[size] = {
                     "differences": equal_to_one_process(rank, size, group),
                     "disagreements": disagreements(rank, size, group),
-                    "memory": memory(rank, size, group) if size == max(SIZES) else None,
+                    "sent": sent(rank, size, group),
                 }
         write()
         found["ended"] = a_rank_that_ends(rank, size)

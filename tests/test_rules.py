@@ -1,6 +1,7 @@
-"""Nothing passes because it did not run: notebooks without nbval, and what is skipped in CI."""
+"""Nothing passes because it did not run, or is no longer there."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,3 +34,9 @@ def test_in_ci_what_is_skipped_fails(tmp_path):
     command += ["-p", "no:cacheprovider", "--continue-on-collection-errors"]
     done = subprocess.run(command, env=os.environ | {"CI": "1"}, capture_output=True, text=True)
     assert "2 errors in" in done.stdout, done.stdout
+
+
+def test_what_people_reported_has_the_test_that_would_have_caught_it():
+    text = (ROOT / "tests/reported-faults.md").read_text("utf8")
+    for file, name in re.findall(r"^\| `(\S+)::(\w+)`", text, re.MULTILINE):
+        assert f"\ndef {name}(" in (ROOT / "tests" / file).read_text("utf8"), f"{file}: {name}"

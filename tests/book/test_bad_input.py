@@ -1,7 +1,6 @@
 """A defect in the book fails the build, and the message says in which file it is."""
 
 import base64
-import json
 
 import nbformat
 import pytest
@@ -64,7 +63,6 @@ NEVER_RUN = nbformat.v4.new_notebook(
 )
 OTHER_STATE = {refused.WIDGET_STATE: {"state": {"b": {}}, "version_major": 2, "version_minor": 0}}
 MERGED = '{\n<<<<<<< HEAD\n "cells": []\n=======\n "cells": [1]\n>>>>>>> other\n}'
-PASTED = markdown("![x](attachment:a.png)") | {"attachments": {"a.png": {}}}
 DEFECTS = {  # the file: (its text, or its cells after the title; what is said of it)
     "image.md": ("# An image\n\n![a picture](nowhere.png)\n", "nowhere.png"),
     "reference.md": ("# A reference\n\nSee [](#no-such-label).\n", "no-such-label"),
@@ -82,10 +80,6 @@ DEFECTS = {  # the file: (its text, or its cells after the title; what is said o
     "script.ipynb": (with_output(OUTPUTS[0][0]), f"cell 1 loads {LOST}.js"),
     "state.ipynb": (with_output(WIDGET, widgets=OTHER_STATE), "cell 1 holds a widget without its"),
     "merged.ipynb": (MERGED, "merge that was not finished (line 2)"),
-    "empty.ipynb": ("", "is empty"),
-    "cut.ipynb": ('{"cells": [', "is no notebook: line 1"),
-    "old.ipynb": ('{"nbformat": 3, "worksheets": []}', "is in notebook format 3"),
-    "pasted.ipynb": (json.dumps({"nbformat": 4, "cells": [PASTED]}), "a pasted picture (a.png)"),
     "02-caption.ipynb": ([markdown("Text."), CAPTION], "has drawn nothing"),
     "02-second.ipynb": ([FIGURE, CAPTION, CAPTION], "has drawn nothing"),
     "02-none.ipynb": ([FIGURE, CAPTION, FIGURE], "this figure has no caption"),

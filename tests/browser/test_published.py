@@ -2,12 +2,7 @@
 
 import pytest
 
-from tests.browser.test_every_page import (
-    MOST_SHIFT,
-    SHIFT,
-    is_light_and_alone,
-    shuts_nobody_out,
-)
+from tests.browser.test_every_page import MOST_SHIFT, SHIFT, is_light_and_alone, shuts_nobody_out
 
 # What can be pressed over a page, and the pictures on it: what it is called and how large it is.
 BUTTONS = """[...document.querySelectorAll('.bar :is(a, button)')]

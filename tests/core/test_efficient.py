@@ -11,13 +11,7 @@ import oracles
 import pytest
 from comparing import assert_close, each_dtype, random
 
-from d2lmini import (
-    attention,
-    linear_attention,
-    linformer_attention,
-    lsh_attention,
-    tiled_attention,
-)
+from d2lmini import attention, linear_attention, linformer_attention, lsh_attention, tiled_attention
 
 CHUNK, ROWS, COLUMNS = 64, 256, 512  # queries and keys of one step: sizes around them are tried
 

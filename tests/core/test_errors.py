@@ -73,6 +73,18 @@ VALUE_ERRORS = {
     "split_heads(z(2, 100), 3)": "100 … = 3; … 2, 4",
     "split_heads(z(4), 2)": "x must have at least 2 axes … (4,)",
     "merge_heads(z(2, 4))": "x must have at least 3 axes … (2, 4)",
+    "many(w_q=z(4, 5))": "5 … num_heads = 2",
+    "many(w_q=z(3, 6))": "w_q must be a matrix of 4 rows … (3, 6)",
+    "many(w_k=z(5, 8))": "w_q … w_k",
+    "many(w_v=z(3, 5))": "5 … num_kv_heads = 2",
+    "many(w_o=z(6, 6))": "w_o must be a matrix of 4 rows … (6, 6)",
+    "many(query=z(4))": "query must have at least 2 axes … (4,)",
+    "many(num_heads=0)": "num_heads must be at least 1, got 0",
+    "many(num_kv_heads=3)": "num_heads = 2 is not divisible by num_kv_heads = 3",
+    **{
+        f"many(mask=yes{shape})": "mask of shape (…padding_mask(lengths, 5)"
+        for shape in [(2, 5), (3, 1, 5), (2, 3, 3, 5)]
+    },
     # the cache
     "KeyValueCache(window=0)": "window must be at least 1, got 0",
     "KeyValueCache(sinks=4)": "sinks = 4 needs a window",
@@ -189,6 +201,8 @@ TYPE_ERRORS = {
     "padding_mask(i([1]), 3, heads=1)": "heads must be True or False",
     # heads, the cache
     "split_heads(z(2, 4), 2.0)": "num_heads must be an integer, got float",
+    "many(num_kv_heads=1.0)": "num_kv_heads must be an integer, got float",
+    "many(causal=1)": "causal must be True or False, got int",
     "merge_heads([[1.0]])": "x must be a NumPy array or a PyTorch tensor, got list",
     "KeyValueCache(window=2.0)": "window must be an integer, got float",
     "KeyValueCache().append([[1.0]], [[1.0]])": "key must be a NumPy array or a …got list",
@@ -245,5 +259,9 @@ def test_it_is_turned_away_in_words(xp, call, error, words):
     )
     names["ask"] = lambda query="a", **options: store.attend(query, **{"encode": encode, **options})
     names["qkv"] = [names["z"](2, *shape) for shape in ((3, 4), (5, 4), (5, 2))]
+    sizes = {"query": (2, 3, 4), "key": (2, 5, 5), "value": (2, 5, 3)}  # of several heads
+    sizes |= {"w_q": (4, 6), "w_k": (5, 6), "w_v": (3, 4), "w_o": (4, 6)}
+    right = {name: names["z"](*size) for name, size in sizes.items()} | {"num_heads": 2}
+    names["many"] = lambda **given: d2lmini.multi_head_attention(**{**right, **given})
     with pytest.raises(error, match=in_words(words)):
         eval(call, names)

@@ -5,12 +5,7 @@ import oracles
 import pytest
 from comparing import assert_close, each_way, output_of, random
 
-from d2lmini import (
-    attention,
-    causal_mask,
-    padding_mask,
-    sliding_window_mask,
-)
+from d2lmini import attention, causal_mask, padding_mask, sliding_window_mask
 
 
 @each_way

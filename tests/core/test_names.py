@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from d2lmini import KeyValueStore, NameEncoder, load_incomes, load_names, misspell
+from d2lmini import KeyValueStore, NameEncoder, load_names, misspell
 from d2lmini.names import KINDS, TRAINED
 
 rng = np.random.default_rng
@@ -77,12 +77,6 @@ def test_it_finds_names_that_it_has_not_learned(encode):
     asked = [misspell(name, rng=draw, kinds=TRAINED) for name in names[:250]]
     right = ((encode(asked) @ keys.T).argmax(axis=-1) == np.arange(250)).mean()
     assert right > 0.95, f"{right:.3f} found after one slip, and chapter 10 says about .98"
-
-
-def test_the_table_of_chapter_1(encode):
-    names, incomes = load_incomes()
-    answer = KeyValueStore(names, incomes).attend("alise marlo", encode=encode, temperature=0.07)
-    assert names[answer.weights.argmax()] == "Alice Marlow"
 
 
 @pytest.mark.parametrize(

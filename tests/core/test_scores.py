@@ -5,13 +5,7 @@ import functools
 import numpy as np
 import oracles
 import pytest
-from comparing import (
-    assert_close,
-    dtype_name,
-    each_dtype,
-    no_nan_in_backward,
-    random,
-)
+from comparing import assert_close, dtype_name, each_dtype, no_nan_in_backward, random
 
 from d2lmini import (
     additive_score,

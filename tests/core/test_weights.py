@@ -3,14 +3,7 @@
 import numpy as np
 import oracles
 import pytest
-from comparing import (
-    assert_close,
-    dtype_name,
-    each_dtype,
-    many,
-    no_nan_in_backward,
-    random,
-)
+from comparing import assert_close, dtype_name, each_dtype, many, no_nan_in_backward, random
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp

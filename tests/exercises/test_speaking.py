@@ -2,12 +2,10 @@
 
 import json
 
-import numpy as np
 import pytest
 from answers import on, run_text
 
 from d2lmini.exercises import check, find, speak, speaking
-from d2lmini.models import load_lookup, load_readings
 
 PARTS = [find(name) for name in speaking.PARTS]
 WRONG = [on(exercise, mistake) for exercise in PARTS for mistake in exercise.mistakes]
@@ -31,13 +29,6 @@ def said(capsys):
         return found
 
     return lines
-
-
-@pytest.mark.parametrize("at", speaking.LOOKS, ids=str)
-def test_the_books_code_gives_the_weights_of_the_model(at):
-    lookup = load_lookup()
-    stored = load_readings()[lookup.text].weights[at]
-    np.testing.assert_allclose(speaking._weights(lookup.heads, at, {}), stored, atol=0.01)
 
 
 def test_what_is_missing_is_said(said):

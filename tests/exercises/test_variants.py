@@ -60,28 +60,6 @@ def test_a_right_answer_in_another_style_passes(name):
     assert result.status == "pass", result
 
 
-@needs_torch
-def test_right_answers_in_pytorch_pass():
-    import torch
-    from torch.nn import functional as F
-
-    def attention(*all):
-        q, k, v, b = (torch.tensor(x, dtype=torch.float32) for x in all)
-        return F.scaled_dot_product_attention(q, k, v, b)
-
-    def causal_mask(n, m):
-        return torch.ones(n, m, dtype=torch.bool).tril(m - n)
-
-    def linear_attention(*all):
-        q, k, v = (torch.tensor(x, dtype=torch.float32) for x in all)
-        q, k = F.elu(q) + 1, F.elu(k) + 1
-        state = torch.cumsum(k[:, :, None] * v[:, None], dim=0)
-        return torch.einsum("nd,ndv->nv", q, state) / (q * k.cumsum(0)).sum(1, keepdim=True)
-
-    for answer in attention, causal_mask, linear_attention:
-        assert grade(answer).status == "pass", grade(answer)
-
-
 SAID = [  # of what is written for PyTorch: a known mistake is known, and each of its own fault
     ("softmax(a)", "torch.softmax(a * np.log(2), dim=0)", "axis", "wrong values"),
     ("softmax(x)", "x.sub_(x.amax(-1, keepdim=True)).softmax(-1)", None, "changed its"),

@@ -56,24 +56,17 @@ def real():
 
 
 def block_by_loops(x, w):
-    """One block, token by token and pair by pair, with the rotation as complex numbers."""
+    """One block, token by token."""
 
     def norm(v, gain):
         return v / math.sqrt(sum(a * a for a in v) / len(v) + 1e-5) * gain
-
-    def turn(v, position):
-        pairs = [complex(*v[2 * i : 2 * i + 2]) for i in range(len(v) // 2)]
-        turned = [
-            z * np.exp(1j * position / 100_000 ** (2 * i / len(v))) for i, z in enumerate(pairs)
-        ]
-        return [part for z in turned for part in (z.real, z.imag)]
 
     h = [norm(v, w["attn_norm"]) for v in x]
     weights, outputs = np.zeros((9, len(x), len(x))), np.zeros((len(x), WIDTH))
     for head in range(9):
         own, shared = slice(D * head, D * head + D), slice(D * (head // 3), D * (head // 3) + D)
-        q = [turn(w["attn_q"][own] @ v, t) for t, v in enumerate(h)]
-        k = [turn(w["attn_k"][shared] @ v, t) for t, v in enumerate(h)]
+        parts = w["attn_q"][own], w["attn_k"][shared]
+        q, k = (oracles.rotary([part @ v for v in h], 0, 100_000.0) for part in parts)
         v = [w["attn_v"][shared] @ a for a in h]
         outputs[:, own], weights[head] = oracles.attention(
             np.array(q), np.array(k), np.array(v), mask=np.tri(len(x), dtype=bool)

@@ -291,16 +291,6 @@ def test_no_mask_is_made_where_the_kernel_knows_what_causal_means(given_to_kerne
     attend(sequence(5, 8), causal=True)  # the kernel asks for four axes
     attend(sequence(2, 1, 5, 8), causal=True)
     assert given_to_kernel == [(False, True, 4)] * 4
-    given_to_kernel.clear()
-    cache = KeyValueCache(window=3)
-    for t in range(5):
-        attend(x[:, t : t + 1], causal=True, cache=cache)
-    assert [masked for masked, _, _ in given_to_kernel] == [False] * 5
-    given_to_kernel.clear()
-    attend(x, causal=True, mask=torch.ones(5, 5, dtype=torch.bool))
-    attend(x[:, :3], x, causal=True)
-    attend(x, causal=True, cache=KeyValueCache(window=4))
-    assert given_to_kernel == [(True, False, 4)] * 3
 
 
 @pytest.mark.parametrize(

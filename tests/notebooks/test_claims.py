@@ -114,10 +114,7 @@ CLAIMS = {
     ),
     "Damerau leads in two of the four": (2, DAMERAU[:, 7:].min(axis=0) > LOOKUP[:, 7:].max(axis=0)),
     "comes last, behind even the trigrams": (3, LOOKUP[:, 10] < TRIGRAMS[:, 10]),
-    "No head comes near one half": (
-        24,
-        ENCODERS.looks[..., ENCODERS.places.index("before")] < 0.4,
-    ),
+    "No head comes near one half": (24, ENCODERS.looks[..., ENCODERS.places.index("before")] < 0.4),
     "no encoder loses more than three names in a hundred": (24, LOST[:, :2] < 0.03),
     "costs 1.6 to 8.6 names in a hundred": (
         4,

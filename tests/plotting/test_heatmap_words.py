@@ -56,11 +56,7 @@ def test_labels_are_turned_and_left_out_only_where_they_do_not_fit(labels, angle
 def test_titles_are_one_per_column_or_one_per_panel_and_rows_have_their_own():
     """d2l 1.0.3 has titles by column only."""
     columns, every = [["a", "b", "c"], [""] * 3], [["a", "b", "c"], ["d", "e", "f"]]
-    for told, expected in (
-        (["a", "b", "c"], columns),
-        (list("abcdef"), every),
-        (every, every),
-    ):
+    for told, expected in ((["a", "b", "c"], columns), (list("abcdef"), every), (every, every)):
         shown = heatmaps(random_weights(2, 3, 4, 4), titles=told, row_titles=["Layer 1", "Layer 2"])
         assert titles(shown) == expected
         assert {"Layer 1", "Layer 2"} <= set(words(shown))

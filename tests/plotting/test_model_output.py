@@ -14,11 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont
 from matplotlib.ft2font import FT2Font
 
-from d2lmini import (
-    AttentionRecord,
-    RecordedAttention,
-    show_attention_lines,
-)
+from d2lmini import AttentionRecord, RecordedAttention, show_attention_lines
 from d2lmini.plotting import show_heatmaps
 from d2lmini.plotting.theme import PALETTES
 from tests.plotting.reading import apart, drawn, equal, random_weights, texts, titles, words
