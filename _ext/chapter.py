@@ -394,10 +394,8 @@ def visit_captioned(writer, node) -> None:
 
 def visit_caption(writer, node) -> None:
     """Write the number of a figure, if it has one, before its caption."""
-    number = node.get("number")
-    writer.body.append("<figcaption><p>")
-    writer.body.append(f'<span class="caption-number">{number}. </span>' if number else "")
-    writer.body.append('<span class="caption-text">')
+    number = f'<span class="caption-number">{node["number"]}. </span>' if node.get("number") else ""
+    writer.body.append(f'<figcaption><p>{number}<span class="caption-text">')
 
 
 def depart_caption(writer, node) -> None:

@@ -140,11 +140,7 @@ def add_files(app, config) -> None:
 
 
 def load_files(app, pagename, templatename, context, doctree) -> None:
-    """Load them on the pages that need them."""
-    body = context.get("body", "")
-    if 'class="d2lmini-' in body:
-        app.add_css_file("figures.css")
-        app.add_css_file("tables.css")
-    if 'class="d2lmini-explorer' in body:
+    """Load the script on the pages that need it; the styles are in the one sheet."""
+    if 'class="d2lmini-explorer' in context.get("body", ""):
         # No module, although it could be one: those do not load from a folder on a disk.
         app.add_js_file("explorer.mjs", loading_method="defer")

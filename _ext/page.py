@@ -29,7 +29,6 @@ STYLES = [
     "explorables/explorables.css",
     "print.css",
 ]
-TAGS = re.compile(r"<[^>]*>")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 URL = re.compile(r"""url\(["']?(?!data:|#)([^"')]+)["']?\)""")
 LINK = re.compile(r"(_static/style\.css)(?:\?v=\w+)?(?=\")")
@@ -67,8 +66,7 @@ SMALL = {"ᵢ": "sub>i", "ⱼ": "sub>j", "ₙ": "sub>n", "ᵀ": "sup>T", "ˣ": "
 # What stands in the text of a page, and what has to stand there instead.
 IN_TEXT: list[tuple[str, str | Callable[[re.Match], str]]] = [
     # The roles of bibliographies are not valid where the extension puts them.
-    (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
-    (r' role="doc-biblioentry"', ""),
+    (r' role="(?:list"(?= class="citation-list")|doc-biblioentry")', ""),
     # The first cell of a row names it.
     (
         r'(<tr class="row-(?:even|odd)">)<td>((?:(?!</?td>)[\s\S])*)</td>',
@@ -91,7 +89,7 @@ IN_TEXT: list[tuple[str, str | Callable[[re.Match], str]]] = [
         r'<(h[1-4])((?:(?!</?h\d>)[\s\S])*)(<a class="headerlink" href="[^"]*")[^>]*>#</a></\1>',
         lambda found: (
             f'<{found[1]}{found[2]}</{found[1]}>{found[3]} aria-label="Link to '
-            f'{TAGS.sub("", f"<{found[2]}")}">#</a>'
+            f'{re.sub("<[^>]*>", "", f"<{found[2]}")}">#</a>'
         ),
     ),
     (r'(class="headerlink" href="[^"]*") title=', r"\1 aria-label="),

@@ -39,10 +39,7 @@ def cell_ids(env) -> list[str]:
 
 def publish_anchors(document: nodes.document, env, anchors: Anchors) -> None:
     """Let MyST find places of a page where it finds headings."""
-    slugs = getattr(document, "myst_slugs", None)
-    if slugs is None:
-        document.myst_slugs = slugs = {}
-    slugs |= anchors
+    document.myst_slugs = slugs = getattr(document, "myst_slugs", {}) | anchors
     if slugs:
         env.metadata[env.docname]["myst_slugs"] = slugs
 
@@ -66,8 +63,7 @@ def short_work(env, key: str) -> str:
     if key not in entries:  # which the bibliography reports
         return ""
     entry = entries[key]
-    people = entry.persons.get("author", [])
-    names = [" ".join(one.prelast_names + one.last_names) for one in people]
+    names = [" ".join(it.prelast_names + it.last_names) for it in entry.persons.get("author", [])]
     who = f"{names[0]} et al." if len(names) > 3 else " and ".join(", ".join(names).rsplit(", ", 1))
     when = ", ".join(filter(None, [who, entry.fields.get("year")]))
     return re.sub(r"[{}\\]", "", f"{when}. <i>{entry.fields['title']}</i>").replace("&", "&amp;")
