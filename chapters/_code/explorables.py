@@ -325,7 +325,7 @@ def training() -> Start:
 
 
 def rotary() -> Start:
-    """Return a query and a key of the sixth chapter, turned by their positions."""
+    """Return a query and a key of the sixth chapter, rotated by their positions."""
     query, key, base = np.array([1.0, 0, 1, 0]), np.array([0.8, 0.6, 0.9, 0.3]), 100.0
 
     def score(place: int, distance: int) -> float:
@@ -337,8 +337,8 @@ def rotary() -> Start:
     rows = [(i, j, i - j, f"{score(j, i - j):.2f}".replace("-", "−")) for i, j in places]
     shown = f"{score(1, 2):.2f}".replace("-", "−")
     says = (
-        f"The query stands at 3 and the key at 1, so the score is {shown}. |Move both through the "
-        "text: the arrows turn, and the score stays. Then change the distance."
+        f"With the query at 3 and the key at 1, the score is {shown}. |Move both through the text: "
+        "the arrows rotate, and the score stays. Then change the distance."
     )
     settings = {"query": query.tolist(), "key": key.tolist(), "base": base, "furthest": 20}
     head = ("query at", "key at", "distance", "score")
@@ -363,8 +363,8 @@ def readings() -> Start:
     ]
     says = (
         f"In head 19.7, “{reading.pieces[-1].strip()}” takes {row[best]:.2f} from "
-        f"“{reading.pieces[best].strip()}”, the piece that followed when it stood there before. "
-        "|Ask from another piece, or try head 17.1."
+        f"“{reading.pieces[best].strip()}”, the token that followed its earlier occurrence. "
+        "|Ask from another token, or try head 17.1."
     )
     settings = {
         "texts": [

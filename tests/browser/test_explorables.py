@@ -422,7 +422,7 @@ def test_any_head_is_asked_and_loaded_only_then(visit):
     found.get_by_role("slider", name="layer").fill("17")
     found.get_by_role("slider", name="head").fill("1")
     expect(says).to_contain_text("In head 17.1")
-    expect(says).to_contain_text("the piece just before it")
+    expect(says).to_contain_text("the token just before it")
     found.get_by_role("combobox").select_option(label="The capital of France is")
     expect(says).to_contain_text("“is” takes")
     drawn(tab, "readings").locator(".ex-pieces span", has_text="of").click()

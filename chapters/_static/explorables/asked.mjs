@@ -3,7 +3,7 @@ import { make, picture, set, slider, text } from "./frame.mjs";
 import { squares } from "./squares.mjs";
 
 /** `titles` stand above as many squares, of which the last is the one whose row is told. */
-export function askedOf(update, unit = "piece", titles = [""]) {
+export function askedOf(update, titles = [""]) {
   const plane = make("div", { class: titles.length > 1 ? "ex-planes" : "ex-plane" }), line = make("p", { class: "ex-pieces", "aria-hidden": "true" });
   const place = make("div", {}), named = titles.map((title) => text(0, 14, title, { "text-anchor": "middle" }));
   let grids, marks, words, asks, every;
@@ -27,7 +27,7 @@ export function askedOf(update, unit = "piece", titles = [""]) {
       return made;
     });
     line.replaceChildren(...words);
-    asks = slider({ label: `asked from ${unit}`, min: 1, max: n, step: 1, value: from + 1, ends: [pieces[0].trim(), pieces[n - 1].trim()], show: (i) => `${i}, ${pieces[i - 1].trim()}`, input: update });
+    asks = slider({ label: "asked from token", min: 1, max: n, step: 1, value: from + 1, ends: [pieces[0].trim(), pieces[n - 1].trim()], show: (i) => `${i}, ${pieces[i - 1].trim()}`, input: update });
     place.replaceChildren(asks.box);
   }
   function ask(i) { asks.put(i + 1); update(); }

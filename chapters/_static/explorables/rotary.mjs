@@ -1,16 +1,16 @@
-// Chapter 6: a query and a key that are turned by their positions; the score knows only the distance.
+// Chapter 6: a query and a key that are rotated by their positions; the score knows only the distance.
 import { dot, fixed, rotary } from "./math.mjs";
 import { dragged } from "./dragged.mjs";
 import { draw, frame, picture, set, slider, text } from "./frame.mjs";
 
 /** What a reader sees, in words; the build writes the first of these sentences. */
 export function sentence(place, distance, score, largest, began, found) {
-  const start = `The query stands at ${place + distance} and the key at ${place}, so the score is ${fixed(score)}.`;
-  if (distance === 0) return `${start} At the same place both are turned alike, and the score is that of the vectors as they are. Move the query away.`;
+  const start = `With the query at ${place + distance} and the key at ${place}, the score is ${fixed(score)}.`;
+  if (distance === 0) return `${start} At the same place both are rotated alike, so the score is that of the vectors without rotation. Move the query away.`;
   if (distance !== 2) return `${start} ${score < largest ? "" : "No distance has a larger one. "}${place !== 1 ? `It would be the same at any other place of the key.${found ? "" : " Which distance has the largest?"}`
-    : `${fixed(score) === fixed(began) ? "It is that of a distance of 2 as well: two distances can share a score" : "With the distance the score has changed"}. Move both: does it stay?`}`;
-  if (place !== 1) return `${start} The arrows have turned, the angle between them is that of the dashed ghost, and the score has stayed. Now change the distance.`;
-  return `${start} Move both through the text: the arrows turn, and the score stays. Then change the distance.`;
+    : `${fixed(score) === fixed(began) ? "A distance of 2 has the same: two distances can share a score" : "With the distance the score has changed"}. Move both: does it stay?`}`;
+  if (place !== 1) return `${start} The arrows have rotated, but the angle between them is still that of the dashed wedge, and the score has stayed. Now change the distance.`;
+  return `${start} Move both through the text: the arrows rotate, and the score stays. Then change the distance.`;
 }
 
 export function mount(root, { query, key, base, furthest }) {
@@ -22,7 +22,7 @@ export function mount(root, { query, key, base, furthest }) {
       hand: draw("circle", { r: 6, class: `ex-hand ex-${kind}` }), reach: draw("circle", { r: 22, fill: "transparent" }) })); // the hand is its head, with room for a finger
     const grip = draw("g", { class: "ex-turned" }, found.hand, asks.hand, found.reach, asks.reach), step = base ** (-2 * pair / query.length), degrees = (180 / Math.PI) * step;
     return { x, y, pair, between, arrows: [asks, found], ghost, grip, step, parts: [draw("circle", { cx: x, cy: y, r: R, class: "ex-grid" }), ghost, between, found.line, asks.line, asks.name, found.name, grip,
-      text(x, 18, ["fast pair", "slow pair"][pair], { "text-anchor": "middle" }), text(x, 196, `${fixed(degrees, 0)}° a place`, { "text-anchor": "middle", class: "ex-quiet" })] };
+      text(x, 18, ["fast pair", "slow pair"][pair], { "text-anchor": "middle" }), text(x, 196, `${fixed(degrees, 0)}° per place`, { "text-anchor": "middle", class: "ex-quiet" })] };
   });
   const scoreAt = (place, distance) => dot(rotary(query, place + distance, base), rotary(key, place, base));
   const x = (distance) => 20 + (distance / furthest) * 150, y = (score) => 120 - 46 * score;
@@ -34,7 +34,7 @@ export function mount(root, { query, key, base, furthest }) {
   const curve = picture(184, 208, text(20, 20, "score"), draw("line", { x1: 20, x2: 170, y1: y(0), y2: y(0), class: "ex-grid" }), ...[1, 0, -1].map((score) => text(14, y(score) + 4, `${score}`.replace("-", "−"), { "text-anchor": "end" })),
     draw("polyline", { points: line.join(" "), class: "ex-curve ex-ink" }), shown, grip,
     ...[0, furthest].map((distance) => text(x(distance), 196, distance, { "text-anchor": "middle" })), text(95, 196, "distance", { "text-anchor": "middle", class: "ex-quiet" }));
-  const both = slider({ label: "place of the key, and the query with it", min: 0, max: 40, step: 1, value: 1, usual: 1, ends: ["0", "40"], show: String, input: update });
+  const both = slider({ label: "place of the key (the query moves along)", min: 0, max: 40, step: 1, value: 1, usual: 1, ends: ["0", "40"], show: String, input: update });
   const apart = slider({ label: "distance to the query", min: 0, max: furthest, step: 1, value: 2, usual: 2, ends: ["0", `${furthest}`], show: String, input: update });
   const say = frame(root, [turned, curve], both.box, apart.box);
   dragged(curve, grip, (at) => { apart.put(Math.round(((at - 20) / 150) * furthest)); update(); });

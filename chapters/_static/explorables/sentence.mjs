@@ -26,7 +26,7 @@ export function mount(root, { typed, words, file, shapes, head, asks, rows, most
     if (!answer.ok) throw new Error(`${file}: ${answer.status}`);
     return matrices(await answer.arrayBuffer(), shapes);
   };
-  const asked = askedOf(() => { last = false; update(); }, "token");
+  const asked = askedOf(() => { last = false; update(); });
   const line = make("input", { type: "text", value: typed, maxlength: 120, spellcheck: "false", autocomplete: "off", autocapitalize: "off" });
   line.addEventListener("input", retyped);
   const box = make("label", { class: "ex-text" }, make("span", {}, "a sentence"), line);
