@@ -408,7 +408,7 @@ def test_the_score_stays_when_both_places_move(visit):
     both.focus()
     for place in (2, 3, 4):
         tab.keyboard.press("ArrowRight")
-        expect(says).to_contain_text(f"stands at {place + 2} and the key at {place}, so the score")
+        expect(says).to_contain_text(f"query at {place + 2} and the key at {place}, the score")
         expect(says).to_contain_text("the score is 1.15")
     apart.focus()
     tab.keyboard.press("Home")
