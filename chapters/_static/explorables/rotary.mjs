@@ -8,7 +8,7 @@ export function sentence(place, distance, score, largest, began, found) {
   const start = `With the query at ${place + distance} and the key at ${place}, the score is ${fixed(score)}.`;
   if (distance === 0) return `${start} At the same place both are rotated alike, so the score is that of the vectors without rotation. Move the query away.`;
   if (distance !== 2) return `${start} ${score < largest ? "" : "No distance has a larger one. "}${place !== 1 ? `It would be the same at any other place of the key.${found ? "" : " Which distance has the largest?"}`
-    : `${fixed(score) === fixed(began) ? "A distance of 2 has the same: two distances can share a score" : "With the distance the score has changed"}. Move both: does it stay?`}`;
+    : `${fixed(score) === fixed(began) ? "It is that of a distance of 2 as well: two distances can share a score" : "With the distance the score has changed"}. Move both: does it stay?`}`;
   if (place !== 1) return `${start} The arrows have rotated, but the angle between them is still that of the dashed wedge, and the score has stayed. Now change the distance.`;
   return `${start} Move both through the text: the arrows rotate, and the score stays. Then change the distance.`;
 }
