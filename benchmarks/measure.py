@@ -451,7 +451,7 @@ else the machine does touches both alike. {load}Inputs are float32 of shape
 
 <!--
 ```{{drawing}} measured
-CPU seconds of one head on NumPy, both axes by powers of ten. Twice the tokens take four times the
+CPU time of one head on NumPy, both axes by powers of ten. Twice the tokens take four times the
 time where all pairs are compared, exactly or in tiles, and twice the time where they are not.
 ([Chapter 8](08-attention-at-scale.ipynb) says why.)
 ```

@@ -203,9 +203,10 @@ def measured() -> Shown:
             ax.loglog(lengths, seconds[name], style, color=COLORS[grey])
             words = f"{name},\npower {growth[name]:.1f}"
             ax.text(1.2 * lengths[-1], seconds[name][-1], words, color=COLORS[grey], va=side)
-        ax.set(xlabel="tokens", ylabel="seconds", xlim=(0.85 * lengths[0], 3.4 * lengths[-1]))
+        ax.set(xlabel="tokens", xlim=(0.85 * lengths[0], 3.4 * lengths[-1]))
         ax.set_ylim(top=3 * seconds["attention"][-1])
         ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
+        ax.set_yticks([1e-3, 1e-2, 1e-1], ["1 ms", "10 ms", "100 ms"])
         ax.minorticks_off()
 
     return picture
