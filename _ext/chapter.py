@@ -367,16 +367,17 @@ def is_claim(node: nodes.Node) -> bool:
 
 
 def fold_claims(section: nodes.section) -> None:
-    """Make one fold of cells that follow one another and only test what the text says."""
+    """Make one fold of hidden cells that follow one another, named by all that is in it."""
     for first in list(section):
         if first.parent is not section or not is_claim(first):
             continue
         start = section.index(first)
         claims = list(takewhile(is_claim, section[start:]))
         if len(claims) > 1:
+            folds = [one for claim in claims for one in claim if isinstance(one, HideCodeCellNode)]
             for claim in claims:
                 section.remove(claim)
-            name = html.escape(f"Everything claimed in “{section[0].astext()}” is tested")
+            name = html.escape(" · ".join(one["prompt_show"] for one in folds))
             opened = f'<details class="claims"><summary>{name}</summary>\n'
             around = [nodes.raw("", text, format="html") for text in (opened, "</details>\n")]
             section[start:start] = [around[0], *claims, around[1]]
