@@ -21,7 +21,7 @@ def hanging(code: str) -> str:
     r"""Return lines as elements that know how far they are indented, and how far on a phone.
 
     Each knows where it may be broken, too: not within a name or a number, and not after a bracket
-    that opens.
+    that opens. What is printed stands in columns, and keeps them.
 
     >>> hanging("for i in x:\n    i")
     '<i>for i in x:\n</i><i style="--i:4">    i</i>'
@@ -37,7 +37,7 @@ def hanging(code: str) -> str:
                 levels.pop()
             if depth > levels[-1][0]:
                 levels.append((depth, min(depth, levels[-1][1] + STEP, DEEPEST)))
-        narrow = levels[-1][1]
+        narrow = depth if '<span class="go">' in line else levels[-1][1]
         if len(plain) > LONGEST:
             line = breakable(line)
         at = f"--i:{depth}" + f";--p:{narrow}" * (narrow != depth)
