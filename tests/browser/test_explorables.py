@@ -385,7 +385,8 @@ def test_the_first_screen_answers_to_a_press(visit, width):
     screen.get_by_role("slider").first.click(position={"x": 9, "y": 8}, timeout=3000)
     expect(screen.get_by_role("slider").first).not_to_have_attribute("aria-valuetext", "0.1")
     tab.locator(".strip .picture").last.scroll_into_view_if_needed()
-    expect(tab.locator(".strip .ex-seen").last).to_be_visible()  # it plays, and then rests
+    if width < 640:  # elsewhere it is in sight from the first, and may have played by now
+        expect(tab.locator(".strip .ex-seen").last).to_be_visible()
     expect(tab.locator(".strip .ex-seen")).to_have_count(0, timeout=15000)
     tab.emulate_media(media="print")  # paper has what stood there before
     assert screen.locator(".ex-still .ex-numbers").is_visible() and not large.is_visible()
